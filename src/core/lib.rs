@@ -1,0 +1,10 @@
+//! The deciding half of rocewatch, in reading order.
+//!
+//! Everything that can change a decision enters as an input with its time; everything wanted leaves as an effect.
+//! Nothing here reads a clock, a file or a socket, draws a random number, starts a thread, logs, or compares
+//! floating-point numbers, so that a live run, a replay and a simulation of the same inputs end the same.
+
+#![forbid(unsafe_code)]
+#![warn(clippy::float_arithmetic, clippy::disallowed_types, clippy::disallowed_methods)]
+
+pub mod units;

@@ -1,0 +1,1 @@
+//! The agent's modules in reading order, so that tests, benches and fuzz targets can link them.

@@ -1,0 +1,3 @@
+//! The only binary: parse, set up telemetry, dispatch, exit code.
+
+fn main() {}
