@@ -8,3 +8,4 @@
 #![warn(clippy::float_arithmetic, clippy::disallowed_types, clippy::disallowed_methods)]
 
 pub mod units;
+pub mod action;
