@@ -8,4 +8,6 @@
 #![warn(clippy::float_arithmetic, clippy::disallowed_types, clippy::disallowed_methods)]
 
 pub mod units;
+pub mod catalog;
 pub mod action;
+pub mod drivers;

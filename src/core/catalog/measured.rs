@@ -1,0 +1,230 @@
+//! The families that are no counter of a NIC driver: what the kernel says about links, and what the agent measures,
+//! decides and does itself.
+
+use super::Family;
+use super::family::{PORT, QUEUE, families};
+
+/// [`QUEUE`] and the direction of the pause, rx or tx. The priority may be `global` (802.3x).
+const WATCHED: [&str; 5] = ["device", "port", "netdev", "priority", "direction"];
+const THROTTLED: [&str; 6] = ["device", "port", "netdev", "priority", "direction", "window"];
+
+/// Upper bounds of the pause share in thousandths: from one in a thousand, where a fabric begins to lose throughput,
+/// to an unbroken pause.
+const PAUSE_SHARES: [u64; 9] = [1, 10, 50, 100, 250, 500, 750, 900, 1000];
+/// Upper bounds of the lateness of a reading in nanoseconds: half the fast interval (25 ms) is where the promise of
+/// detection begins to suffer, the rest shows how badly.
+const LATENESS: [u64; 5] = [1_000_000, 5_000_000, 25_000_000, 100_000_000, 500_000_000];
+/// Upper bounds of the time to find a storm in nanoseconds: around the promise of the default settings, 190 to 490 ms.
+const DETECTION: [u64; 6] =
+    [100_000_000, 200_000_000, 300_000_000, 500_000_000, 1_000_000_000, 3_000_000_000];
+/// Upper bounds of the time an action takes in nanoseconds: a firmware command to a slow link training.
+const ACTING: [u64; 6] = [10_000_000, 50_000_000, 100_000_000, 500_000_000, 2_000_000_000, 10_000_000_000];
+
+/// All of them, by chapter.
+pub(super) const FAMILIES: &[Family] = families! {
+    Identity {
+        info Count ["version", "revision", "rustc", "target"] "rocewatch_build_info"
+            "The agent: its version, source revision, compiler and platform";
+        info Count ["hash"] "rocewatch_config_info"
+            "The configuration in force, by its hash";
+        info Count ["device", "port", "netdev", "driver", "driver_version", "firmware_version", "pci_address"]
+            "rocewatch_device_info"
+            "The NIC behind a port: its driver, firmware and place on the bus";
+        info Count ["device", "port", "netdev", "link_layer", "flavour", "bond"] "rocewatch_port_info"
+            "A port: its link layer, devlink flavour and the bond it belongs to; empty where there is none";
+        gauge Count [] "rocewatch_ports"
+            "Network ports the agent reads";
+        gauge Count [] "rocewatch_devices"
+            "RDMA devices the agent reads";
+    }
+    Link {
+        gauge Flag PORT "rocewatch_port_up"
+            "Whether the port has carrier, and its RDMA port, if it has one, is active";
+        gauge BytesPerSecond PORT "rocewatch_port_rate_bytes_per_second"
+            "Speed of the link; absent while it is unknown";
+        counter Count PORT "rocewatch_carrier_changes_total"
+            "Times the port gained or lost carrier, as the kernel counts them";
+        gauge Bytes PORT "rocewatch_netdev_mtu_bytes"
+            "Largest packet the network interface sends";
+    }
+    Traffic {
+        counter Bytes PORT "rocewatch_netdev_receive_bytes_total"
+            "Bytes the network interface received; RDMA bypasses it on most NICs";
+        counter Bytes PORT "rocewatch_netdev_transmit_bytes_total"
+            "Bytes the network interface sent; RDMA bypasses it on most NICs";
+        counter Count PORT "rocewatch_netdev_receive_packets_total"
+            "Packets the network interface received; RDMA bypasses it on most NICs";
+        counter Count PORT "rocewatch_netdev_transmit_packets_total"
+            "Packets the network interface sent; RDMA bypasses it on most NICs";
+        counter Count PORT "rocewatch_netdev_receive_errors_total"
+            "Bad packets the network interface received";
+        counter Count PORT "rocewatch_netdev_transmit_errors_total"
+            "Packets the network interface failed to send";
+        counter Count PORT "rocewatch_netdev_receive_dropped_total"
+            "Packets the network interface received and dropped";
+        counter Count PORT "rocewatch_netdev_transmit_dropped_total"
+            "Packets the network interface dropped instead of sending";
+    }
+    Pause {
+        [PAUSE_SHARES] Ratio QUEUE "rocewatch_pfc_rx_pause_ratio"
+            "Share of time this port's transmit side was held; once a second, the highest share of any detection window in it";
+        [PAUSE_SHARES] Ratio QUEUE "rocewatch_pfc_tx_pause_ratio"
+            "Share of time this port held its peer; once a second, the highest share of any detection window in it";
+        gauge Ratio QUEUE "rocewatch_pfc_rx_pause_ratio_max"
+            "Highest share of a detection window this port's transmit side was held, over the last 60 seconds";
+        gauge Ratio QUEUE "rocewatch_pfc_tx_pause_ratio_max"
+            "Highest share of a detection window this port held its peer, over the last 60 seconds";
+        gauge Flag PORT "rocewatch_pause_seconds_supported"
+            "Whether the driver measures pause time; where it counts frames only, nothing is inferred from them";
+        gauge Flag QUEUE "rocewatch_pfc_enabled"
+            "Whether PFC is on for the priority";
+        gauge Flag ["device", "port", "netdev", "direction"] "rocewatch_global_pause_enabled"
+            "Whether 802.3x pause is on, by direction (rx: obeyed, tx: sent)";
+    }
+    Watchdog {
+        gauge Flag ["mode"] "rocewatch_watchdog_mode"
+            "1 for the mode in force (off, observe, dry_run, enforce), 0 for the others";
+        gauge Flag WATCHED "rocewatch_watchdog_armed"
+            "Whether the queue is watched with data good enough to decide";
+        gauge Flag WATCHED "rocewatch_watchdog_storm"
+            "Whether the queue is in a pause storm";
+        gauge Flag WATCHED "rocewatch_watchdog_mitigated"
+            "Whether a recovery action holds for the queue";
+        gauge Flag WATCHED "rocewatch_watchdog_undo_failed"
+            "Whether what an action changed could not be put back yet";
+        gauge Flag WATCHED "rocewatch_watchdog_locked"
+            "Whether no action is taken for the queue any more until it is acknowledged or the lock ends";
+        gauge Flag WATCHED "rocewatch_watchdog_choppy"
+            "Whether the queue is paused most of the time with gaps in which packets escape";
+        gauge Flag THROTTLED "rocewatch_watchdog_throttled"
+            "Whether the queue was paused above the limit of the window (10 percent of 60s, 20 of 10s, 50 of 1s)";
+        gauge Flag WATCHED "rocewatch_watchdog_demand_unknown"
+            "Whether the queue is held while nothing shows that it has packets to send";
+        gauge Flag WATCHED "rocewatch_watchdog_xon_storm"
+            "Whether pause frames keep coming without any pause time";
+        gauge Flag PORT "rocewatch_watchdog_estimated"
+            "Whether pause time of the port can only be bounded, not measured: such a port alerts and is never acted on";
+        counter Count WATCHED "rocewatch_watchdog_storms_total"
+            "Pause storms found";
+        counter Seconds WATCHED "rocewatch_watchdog_storm_seconds_total"
+            "Time spent in pause storms; grows while one lasts";
+        counter Count ["device", "port", "netdev", "action", "result"] "rocewatch_watchdog_actions_total"
+            "Recovery actions by result (ok, ineffective, unproven, failed, expired, dry_run)";
+        counter Count ["device", "port", "netdev", "reason"] "rocewatch_watchdog_suppressed_total"
+            "Recovery actions vetoed, by reason";
+        [ACTING] Seconds ["action"] "rocewatch_watchdog_action_seconds"
+            "Time a recovery action took, from its first operation to the last read-back";
+        gauge Timestamp ["device", "port", "netdev", "action"] "rocewatch_watchdog_last_action_timestamp_seconds"
+            "When the action was last taken on the port";
+        [DETECTION] Seconds [] "rocewatch_watchdog_detection_seconds"
+            "Time from the onset of a storm, as far as the readings show it, to its detection";
+        gauge Seconds PORT "rocewatch_watchdog_detect_seconds"
+            "Length of the window a storm must fill on this port, with its refresh and pace taken into account";
+        gauge Seconds PORT "rocewatch_watchdog_detect_bound_seconds"
+            "Time within which an unbroken pause is found on this port at its present pace";
+        gauge Ratio ["direction"] "rocewatch_watchdog_threshold_ratio"
+            "Share of the detection window that must be paused to make a storm";
+        gauge Seconds ["direction"] "rocewatch_watchdog_hold_seconds"
+            "Shortest time an action is held before it is undone";
+        gauge Seconds PORT "rocewatch_watchdog_hold_off_remaining_seconds"
+            "Time until the next action may be planned on the port";
+        gauge Count PORT "rocewatch_watchdog_budget_remaining"
+            "Actions left for the port within the hour";
+        gauge Count [] "rocewatch_watchdog_node_budget_remaining"
+            "Actions left for the node within the hour";
+        gauge Count [] "rocewatch_watchdog_undos_pending"
+            "Actions whose undo is journalled and not done yet";
+        gauge Flag [] "rocewatch_watchdog_journal_writable"
+            "Whether the journal can be written; without it nothing that needs an undo is done";
+        gauge Flag [] "rocewatch_watchdog_maintenance"
+            "Whether maintenance keeps the watchdog from acting";
+        counter Count ["result"] "rocewatch_watchdog_guard_answers_total"
+            "Answers of the fleet guard by result (below_limit, above_limit, stale, failed)";
+        gauge Seconds PORT "rocewatch_watchdog_poll_interval_seconds"
+            "Interval at which the port is read now";
+        [LATENESS] Seconds PORT "rocewatch_watchdog_poll_lateness_seconds"
+            "How much later than planned a reading was taken";
+        counter Count PORT "rocewatch_watchdog_polls_missed_total"
+            "Readings that failed or came more than an interval late";
+        gauge Seconds PORT "rocewatch_watchdog_read_seconds"
+            "Time the last reading took";
+        gauge Seconds PORT "rocewatch_watchdog_read_age_seconds"
+            "Age of the newest reading at the time of the scrape";
+        gauge Ratio [] "rocewatch_watchdog_rtnl_share_ratio"
+            "Share of time the agent's readings held the kernel's network configuration lock";
+        counter Count PORT "rocewatch_implausible_total"
+            "Readings in which a counter grew faster than the link can carry";
+        counter Count PORT "rocewatch_resets_total"
+            "Times a counter of the port fell back and a new baseline was taken";
+        gauge Flag PORT "rocewatch_frozen"
+            "Whether no counter of the port moves while its traffic does";
+        gauge Flag ["device", "port", "netdev", "name"] "rocewatch_saturated"
+            "1 for each native counter that sticks at its largest value";
+        gauge Flag ["device", "port", "netdev", "family"] "rocewatch_source_supported"
+            "Whether the port's driver gives the metric family, for families the watchdog and the alerts rest on";
+    }
+    Agent {
+        counter Count ["device", "port", "netdev", "name"] "rocewatch_raw_total"
+            "Native counters without a normalised meaning, under the driver's own name; opt-in";
+        gauge Flag ["collector"] "rocewatch_collector_success"
+            "Whether the source was read without error the last time";
+        gauge Seconds ["collector"] "rocewatch_collector_duration_seconds"
+            "Time the source took the last time";
+        counter Count ["collector", "netdev", "error"] "rocewatch_read_errors_total"
+            "Failed reads of a source, by the kernel's error name";
+        counter Count ["event"] "rocewatch_events_total"
+            "Events emitted, by name";
+        gauge Count [] "rocewatch_event_subscribers"
+            "Clients that follow the event stream";
+        counter Count [] "rocewatch_events_dropped_total"
+            "Events a slow subscriber of the stream missed";
+        counter Count [] "rocewatch_incidents_total"
+            "Incident files written";
+        counter Count [] "rocewatch_incidents_failed_total"
+            "Incident files that could not be written";
+        counter Count [] "rocewatch_recorder_records_total"
+            "Inputs and effects written to the recording";
+        counter Bytes [] "rocewatch_recorder_bytes_total"
+            "Bytes written to the recording";
+        counter Count [] "rocewatch_recorder_dropped_total"
+            "Inputs and effects missing from the recording because the disk was slow or failed";
+        gauge Flag [] "rocewatch_config_last_reload_successful"
+            "Whether the last reload of the configuration was accepted";
+        gauge Timestamp [] "rocewatch_config_last_reload_success_timestamp_seconds"
+            "When a configuration was last accepted";
+        counter Count ["path", "code"] "rocewatch_http_requests_total"
+            "Requests answered, by path and status code; unknown paths together as other";
+        counter Count [] "rocewatch_http_requests_rejected_total"
+            "Requests and connections turned away because too many were open";
+        gauge Count [] "rocewatch_http_connections"
+            "Open connections";
+        gauge Count [] "rocewatch_series"
+            "Series on the metrics page";
+        gauge Bytes [] "rocewatch_page_bytes"
+            "Size of the metrics page, not compressed";
+        gauge Seconds [] "rocewatch_page_render_seconds"
+            "Time the last rendering of the metrics page took";
+        gauge Count [] "rocewatch_host_cpus"
+            "Processors of the host";
+        gauge Ratio [] "rocewatch_host_cpu_usage_ratio"
+            "Share of the host's processor time in use";
+        gauge Count ["window"] "rocewatch_host_load_average"
+            "Runnable and blocked tasks of the host, averaged over the window (1m, 5m, 15m)";
+        gauge Bytes [] "rocewatch_host_memory_bytes"
+            "Memory of the host";
+        gauge Bytes [] "rocewatch_host_memory_available_bytes"
+            "Memory of the host that can be had without swapping";
+        counter Seconds [] "process_cpu_seconds_total"
+            "Processor time the agent used, user and system";
+        gauge Bytes [] "process_resident_memory_bytes"
+            "Memory of the agent that is resident";
+        gauge Bytes [] "process_virtual_memory_bytes"
+            "Address space of the agent";
+        gauge Count [] "process_open_fds"
+            "Open file descriptors of the agent";
+        gauge Count [] "process_max_fds"
+            "Most file descriptors the agent may open";
+        gauge Timestamp [] "process_start_time_seconds"
+            "When the agent started";
+    }
+};

@@ -1,0 +1,59 @@
+//! Intel E800: ice. It counts pause frames, stop and go apart, and no pause time.
+//! Names from Linux 6.12 `ice/ice_ethtool.c`. The counters of its RDMA half, irdma, are not tabled.
+
+use super::NativeUnit::{Bytes, Frames, Packets};
+use super::{
+    Caps, Driver, Levers, LinkEffect, NamesEffect, PacketScope, PauseCounted, PauseScope, PauseTime, PfcOff,
+    Refresh, Row, XonFrames, row,
+};
+use crate::action::Disruption;
+use crate::catalog::Counter as C;
+
+/// ice.
+pub(super) const DRIVER: Driver = Driver {
+    name: "ice",
+    aliases: &["ice"],
+    ethtool: ETHTOOL,
+    rdma: &[],
+    caps: Caps {
+        refresh: Refresh::Live,
+        pause_time: PauseTime::None,
+        pause_counted: PauseCounted::Unknown,
+        priority_packets: PacketScope::None,
+        // Intel's README of the E800: PFC is counted for all priorities of a traffic class together.
+        pause_scope: PauseScope::TrafficClass,
+        xon_frames: XonFrames::Apart,
+        levers: Levers {
+            prevention_timeout: None,
+            // A new mask closes and opens the port (ice_pf_dcb_cfg).
+            pfc_off: Some(PfcOff {
+                disruption: Disruption::Link,
+                link: LinkEffect::Flaps,
+                pause_names: NamesEffect::Stay,
+            }),
+            // What a change of 802.3x pause does to the link of an E800 is not settled.
+            pause_off: Some(Disruption::Device),
+            // It has no health reporters up to Linux 6.12.
+            devlink_recover: None,
+            link_bounce: Some(Disruption::Device),
+        },
+    },
+};
+
+const ETHTOOL: &[Row] = &[
+    row("rx_priority_{prio}_xoff.nic", C::PfcRxXoffFrames, Frames),
+    row("rx_priority_{prio}_xon.nic", C::PfcRxXonFrames, Frames),
+    row("tx_priority_{prio}_xoff.nic", C::PfcTxXoffFrames, Frames),
+    row("tx_priority_{prio}_xon.nic", C::PfcTxXonFrames, Frames),
+    row("link_xoff_rx.nic", C::GlobalRxXoffFrames, Frames),
+    row("link_xon_rx.nic", C::GlobalRxXonFrames, Frames),
+    row("link_xoff_tx.nic", C::GlobalTxXoffFrames, Frames),
+    row("link_xon_tx.nic", C::GlobalTxXonFrames, Frames),
+    // The port's packets come in three parts (unicast, multicast, broadcast) and a sum is not a reading: bytes only.
+    row("rx_bytes.nic", C::PortRxBytes, Bytes),
+    row("tx_bytes.nic", C::PortTxBytes, Bytes),
+    row("rx_dropped.nic", C::PortRxDiscards, Packets),
+    // Without the suffix it counts the function, not the port.
+    row("rx_dropped", C::RxNoBuffer, Packets),
+    row("rx_crc_errors.nic", C::PhyCrcErrors, Packets),
+];
