@@ -208,3 +208,156 @@ pub enum Kind {
     /// It goes up and down.
     Gauge,
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::action::ActionKind;
+    use crate::catalog::{PauseSlots, Unit};
+    use crate::units::{Direction, Queue};
+
+    /// Counters no table feeds yet, with the reason.
+    const LATER: &[(Counter, &str)] = &[(Counter::GlobalTxPauseTransitions, "mlx4 alone counts it")];
+
+    fn tables() -> impl Iterator<Item = (&'static str, &'static [Row])> {
+        ALL.iter().flat_map(|driver| [(driver.name, driver.ethtool), (driver.name, driver.rdma)])
+    }
+
+    fn rows() -> impl Iterator<Item = (&'static str, &'static Row)> {
+        tables().flat_map(|(driver, rows)| rows.iter().map(move |row| (driver, row)))
+    }
+
+    #[test]
+    fn a_native_name_is_matched_by_one_row_at_most() {
+        for (driver, rows) in tables() {
+            for row in rows {
+                for digit in 0..8 {
+                    let name = row.pattern.replace(PRIORITY_MARK, &digit.to_string());
+                    let matching = rows.iter().filter(|row| row.matches(&name).is_some()).count();
+                    assert_eq!(matching, 1, "{driver} {name}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn no_counter_has_two_names_of_one_rank() {
+        for (driver, rows) in tables() {
+            let ranked: BTreeSet<_> = rows.iter().map(|row| (row.counter, row.rank)).collect();
+            assert_eq!(ranked.len(), rows.len(), "{driver}");
+        }
+    }
+
+    #[test]
+    fn a_pattern_has_a_priority_exactly_if_its_counter_has() {
+        for (driver, row) in rows() {
+            assert_eq!(row.is_per_priority(), row.counter.is_per_priority(), "{driver} {}", row.pattern);
+            assert!(row.pattern.matches('{').count() <= 1, "{driver} {}", row.pattern);
+        }
+    }
+
+    #[test]
+    fn a_native_unit_measures_the_same_thing_as_the_unit_of_its_family() {
+        for (driver, row) in rows() {
+            let expected = match row.unit {
+                NativeUnit::Seconds | NativeUnit::Micros | NativeUnit::Nanos => Unit::Seconds,
+                NativeUnit::Bytes | NativeUnit::Words4 => Unit::Bytes,
+                NativeUnit::Percent => Unit::Ratio,
+                NativeUnit::Frames | NativeUnit::Packets | NativeUnit::Bits | NativeUnit::Events => {
+                    Unit::Count
+                }
+            };
+            assert_eq!(row.counter.entry().family.unit, expected, "{driver} {}", row.pattern);
+        }
+        assert_eq!(NativeUnit::Seconds.scale(), Unit::Seconds.base());
+        assert_eq!(100 * NativeUnit::Percent.scale(), Unit::Ratio.base());
+    }
+
+    #[test]
+    fn a_gauge_is_never_bound_as_a_counter() {
+        for (driver, row) in rows() {
+            assert_eq!(row.kind == Kind::Gauge, row.counter.is_gauge(), "{driver} {}", row.pattern);
+        }
+    }
+
+    #[test]
+    fn a_counter_narrower_than_64_bits_says_what_happens_at_its_end() {
+        for (driver, row) in rows().filter(|(_, row)| row.kind == Kind::Counter) {
+            assert_eq!(row.width == Width::W64, row.overflow == Overflow::None, "{driver} {}", row.pattern);
+        }
+        assert_eq!([Width::W8, Width::W16, Width::W32].map(Width::max), [0xff, 0xffff, 0xffff_ffff]);
+        assert_eq!(Width::W64.max(), u64::MAX);
+    }
+
+    #[test]
+    fn every_counter_of_the_catalogue_has_a_source_or_a_reason() {
+        let fed: BTreeSet<_> = rows().map(|(_, row)| row.counter).collect();
+        for counter in Counter::ALL {
+            let later = LATER.iter().any(|(excused, _)| excused == counter);
+            assert_ne!(fed.contains(counter), later, "{counter}");
+        }
+    }
+
+    #[test]
+    fn a_driver_has_names_for_pause_time_exactly_if_it_says_what_the_time_means() {
+        for driver in ALL {
+            let time =
+                |queue| Direction::ALL.map(|direction| PauseSlots::of(queue, direction).time.counter());
+            let timed: Vec<_> = Queue::all().flat_map(time).collect();
+            let has_time = driver.ethtool.iter().any(|row| timed.contains(&row.counter));
+            assert_eq!(has_time, driver.caps.pause_time != PauseTime::None, "{}", driver.name);
+            let packets = [Counter::PriorityRxPackets, Counter::PriorityTxPackets];
+            let counts = driver.ethtool.iter().any(|row| packets.contains(&row.counter));
+            assert_eq!(counts, driver.caps.priority_packets != PacketScope::None, "{}", driver.name);
+            let apart = driver.ethtool.iter().any(|row| row.counter == Counter::PfcRxXonFrames);
+            assert_eq!(apart, driver.caps.xon_frames == XonFrames::Apart, "{}", driver.name);
+        }
+    }
+
+    #[test]
+    fn a_driver_is_found_by_every_name_it_goes_by_and_an_unknown_one_is_generic() {
+        let aliases: Vec<_> = ALL.iter().flat_map(|driver| driver.aliases).collect();
+        assert_eq!(aliases.iter().collect::<BTreeSet<_>>().len(), aliases.len());
+        for driver in ALL {
+            assert!(driver.aliases.contains(&driver.name));
+            assert!(driver.aliases.iter().all(|alias| for_driver(alias).name == driver.name));
+        }
+        assert_eq!(for_driver("mlx5e_rep").name, "mlx5_core");
+        assert_eq!(for_driver("virtio_net").name, "generic");
+        assert_eq!(for_driver("").name, "generic");
+    }
+
+    #[test]
+    fn a_priority_in_a_name_is_one_digit_below_eight() {
+        let row = row("rx_prio{prio}_pause", Counter::PfcRxPauseFrames, NativeUnit::Frames);
+        assert_eq!(row.matches("rx_prio7_pause"), Some(Priority::new(7)));
+        for name in
+            ["rx_prio8_pause", "rx_prio_pause", "rx_prio10_pause", "rx_prio٣_pause", "rx_prio", "_pause", ""]
+        {
+            assert_eq!(row.matches(name), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn what_nobody_tabled_disturbs_the_whole_device() {
+        use crate::action::Disruption;
+        let levers = for_driver("unknown").caps.levers;
+        for kind in ActionKind::ALL.into_iter().filter(|kind| *kind != ActionKind::Alert) {
+            assert_eq!(levers.disruption(kind), Some(Disruption::Device), "{kind}");
+        }
+        assert_eq!(levers.disruption(ActionKind::Alert), Some(Disruption::None));
+    }
+
+    #[test]
+    fn a_pfc_off_that_flaps_the_link_disturbs_the_link() {
+        use crate::action::Disruption;
+        for driver in ALL {
+            if let Some(effect) = driver.caps.levers.pfc_off {
+                let flaps = effect.link == LinkEffect::Flaps;
+                assert_eq!(flaps, effect.disruption >= Disruption::Link, "{}", driver.name);
+            }
+        }
+    }
+}
