@@ -11,3 +11,4 @@ pub mod units;
 pub mod catalog;
 pub mod action;
 pub mod drivers;
+pub mod binding;
