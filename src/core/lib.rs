@@ -12,3 +12,4 @@ pub mod catalog;
 pub mod action;
 pub mod drivers;
 pub mod binding;
+pub mod doc;
