@@ -1,0 +1,130 @@
+//! Every driver table against a fixture folder: the names of a device in, the bound slots with their values out.
+//! `UPDATE_GOLDEN=1` writes `expected.json`.
+
+#![allow(clippy::unwrap_used, reason = "a test may")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use rocewatch_core::binding::{Binding, PauseEvidence, PauseSupport};
+use rocewatch_core::drivers::{self, Driver};
+use rocewatch_core::units::{Direction, Queue};
+use serde_json::{Value, json};
+
+#[test]
+fn every_fixture_binds_as_recorded() {
+    for folder in folders() {
+        let expected = folder.join("expected.json");
+        let text = serde_json::to_string_pretty(&bind(&folder)).unwrap() + "\n";
+        if std::env::var_os("UPDATE_GOLDEN").is_some() {
+            fs::write(&expected, &text).unwrap();
+        }
+        let written = fs::read_to_string(&expected).unwrap_or_default();
+        assert!(written == text, "{} differs, now it is:\n{text}", expected.display());
+    }
+}
+
+#[test]
+fn every_driver_has_a_fixture_that_says_where_it_comes_from() {
+    let covered: BTreeSet<_> = folders().iter().map(|folder| driver(folder).name).collect();
+    assert_eq!(covered, drivers::ALL.iter().map(|driver| driver.name).collect());
+    for folder in folders() {
+        assert!(folder.join("README.md").is_file(), "{}", folder.display());
+    }
+}
+
+/// Outputs of real NICs that people published; they stay outside the project.
+const CAPTURES: &[(&str, &str, PauseEvidence, PauseEvidence)] = &[
+    // PFC is off here, 802.3x is on.
+    ("mlx5-1.txt", "mlx5_core", PauseEvidence::Absent, PauseEvidence::Time),
+    ("bnxt_en-1.txt", "bnxt_en", PauseEvidence::Time, PauseEvidence::Frames),
+    ("bnxt_en-2.txt", "bnxt_en", PauseEvidence::Time, PauseEvidence::Frames),
+    ("ice-1.txt", "ice", PauseEvidence::Frames, PauseEvidence::Frames),
+    ("igb-1.txt", "igb", PauseEvidence::Absent, PauseEvidence::Frames),
+    ("virtio-1.txt", "virtio_net", PauseEvidence::Absent, PauseEvidence::Absent),
+    ("veth-1.txt", "veth", PauseEvidence::Absent, PauseEvidence::Absent),
+];
+
+#[test]
+fn a_real_nic_offers_the_pause_that_its_names_show() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/captures/ethtool");
+    if !root.is_dir() {
+        eprintln!("skipped: no {}", root.display());
+        return;
+    }
+    for (file, driver, priority, global) in CAPTURES {
+        let (names, _) = lines(&fs::read_to_string(root.join(file)).unwrap());
+        assert!(!names.is_empty(), "{file}");
+        let support = Binding::new(drivers::for_driver(driver), &names).pause_support();
+        let three = Queue::all().nth(3).unwrap();
+        assert_eq!(support.get(three, Direction::Rx), *priority, "{file} priority 3");
+        assert_eq!(support.get(Queue::Global, Direction::Rx), *global, "{file} 802.3x");
+    }
+}
+
+/// The folders under tests/fixtures that hold the names of a device.
+fn folders() -> Vec<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
+    let mut folders: Vec<_> = fs::read_dir(root).unwrap().map(|entry| entry.unwrap().path()).collect();
+    folders.retain(|folder| folder.join("ethtool.txt").is_file());
+    folders.sort();
+    folders
+}
+
+fn driver(folder: &Path) -> &'static Driver {
+    drivers::for_driver(&fs::read_to_string(folder.join("driver")).unwrap())
+}
+
+fn bind(folder: &Path) -> Value {
+    let driver = driver(folder);
+    let (names, values) = lines(&fs::read_to_string(folder.join("ethtool.txt")).unwrap());
+    let binding = Binding::new(driver, &names);
+    let mut bound = json!({
+        "driver": driver.name,
+        "ethtool": describe(&binding, &names, &values),
+        "pause": pause(binding.pause_support()),
+    });
+    if let Ok(text) = fs::read_to_string(folder.join("rdma.txt")) {
+        let (names, values) = lines(&text);
+        bound["rdma"] = describe(&Binding::rdma(driver, &names), &names, &values);
+    }
+    bound
+}
+
+/// `name: value` per line, the value behind the last colon; lines without a value are headings.
+fn lines(text: &str) -> (Vec<String>, Vec<u64>) {
+    let pair = |line: &str| {
+        let (name, value) = line.rsplit_once(':')?;
+        Some((name.to_owned(), value.trim().parse::<u64>().ok()?))
+    };
+    text.lines().filter_map(pair).unzip()
+}
+
+/// The slots with their values in base units, and what was not bound.
+fn describe(binding: &Binding, names: &[String], values: &[u64]) -> Value {
+    let mut picked = Vec::new();
+    binding.pick(values, &mut picked).unwrap();
+    let slots: BTreeMap<_, _> = binding
+        .layout()
+        .iter()
+        .zip(picked)
+        .map(|(bound, value)| (bound.slot.to_string(), value * bound.scale))
+        .collect();
+    let named = |places: &[u32]| places.iter().map(|at| names[*at as usize].trim()).collect::<Vec<_>>();
+    json!({
+        "slots": slots,
+        "missing": binding.missing(),
+        "spare": named(binding.spare()),
+        "unmapped": named(binding.unmapped()),
+    })
+}
+
+/// The queues with any evidence, as `3/rx`.
+fn pause(support: PauseSupport) -> BTreeMap<String, PauseEvidence> {
+    let queues = Queue::all().flat_map(|queue| Direction::ALL.map(|direction| (queue, direction)));
+    queues
+        .map(|(queue, direction)| (format!("{queue}/{direction}"), support.get(queue, direction)))
+        .filter(|(_, evidence)| *evidence != PauseEvidence::Absent)
+        .collect()
+}
