@@ -8,8 +8,20 @@
 #![warn(clippy::float_arithmetic, clippy::disallowed_types, clippy::disallowed_methods)]
 
 pub mod units;
+pub mod ids;
 pub mod catalog;
 pub mod action;
 pub mod drivers;
 pub mod binding;
+pub mod settings;
+pub mod delta;
+pub mod evidence;
+pub mod phase;
+pub mod watchdog;
+pub mod policy;
+pub mod durable;
+pub mod event;
+pub mod input;
+pub mod engine;
+pub mod snapshot;
 pub mod doc;

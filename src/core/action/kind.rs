@@ -50,6 +50,17 @@ impl ActionKind {
     }
 }
 
+impl ActionKind {
+    /// Whether it leaves something set that has to be taken back after the hold.
+    #[must_use]
+    pub const fn lasts(self) -> bool {
+        match self {
+            Self::PreventionTimeout | Self::PfcOff | Self::PauseOff => true,
+            Self::Alert | Self::Exec | Self::DevlinkRecover | Self::LinkBounce => false,
+        }
+    }
+}
+
 impl fmt::Display for ActionKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.label())

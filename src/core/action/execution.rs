@@ -1,0 +1,453 @@
+//! How a plan or an undo is carried out, one question to the machine at a time.
+//!
+//! ```text
+//! do:    Persist ─ ReadCounters* ─ ReadConfig ─ (Apply ─ ReadConfig)* ─ ReadCounters* ─ Done
+//!            │          │              │             │       │               │
+//!            │          │              │             └───────┴── put back ───┤ failed, ineffective
+//!            └ failed   └ expired      └ failed: it was so already, so it is not ours to undo
+//! undo:  (ReadConfig ─ Apply ─ ReadConfig)* ─ Done
+//!            └ foreign: it no longer reads as we left it, so theirs stays
+//! ```
+//!
+//! It never waits and never reads anything itself, so that the actuator, the simulator and a test that kills it
+//! after each step all run the same rules. A success code proves nothing: every operation is read back.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::{ActionResult, Op, Order, Outcome, Plan, PortConfig, PutBack, Undo, UndoOp, UndoResult};
+use crate::units::{Direction, MonoTime};
+
+/// Fresh readings closer together than this cannot tell a pause from none: counters tick in microseconds and a
+/// read takes some hundreds of them.
+const FRESH_SPAN_MIN: Duration = Duration::from_millis(10);
+/// How often the counters are looked at while a queue has time to show that it moves.
+const PROOF_LOOKS: u32 = 8;
+
+/// The next thing to be done by whoever drives the execution.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Step {
+    /// Write the journal, undo included, and force it to disk.
+    Persist,
+    /// Read the counters of the plan's targets.
+    ReadCounters,
+    /// Read what the port is set to.
+    ReadConfig,
+    /// Change the machine.
+    Apply(Op),
+    /// Do nothing until then.
+    Wait(MonoTime),
+    /// Report; there is no further step.
+    Done(Report),
+}
+
+/// What came of a step.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Answer {
+    /// The first question.
+    Start,
+    /// Of [`Step::Persist`].
+    Persisted(Result<(), String>),
+    /// Of [`Step::ReadCounters`], one entry per target.
+    Counters(Result<Vec<TargetCounters>, String>),
+    /// Of [`Step::ReadConfig`].
+    Config(Result<PortConfig, String>),
+    /// Of [`Step::Apply`].
+    Applied(Result<(), String>),
+    /// Of [`Step::Wait`].
+    Waited,
+}
+
+/// The counters of one target, native units; `None` for a name that is not there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TargetCounters {
+    /// When they were read.
+    pub at: MonoTime,
+    /// Pause time.
+    pub pause_native: Option<u64>,
+    /// Packets moved in the paused direction.
+    pub packets: Option<u64>,
+}
+
+/// What the actuator tells the engine at the end.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Report {
+    /// How it ended.
+    pub outcome: Outcome,
+    /// Why, where it is not obvious.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// An order on its way.
+#[derive(Clone, Debug)]
+pub struct Execution {
+    order: Order,
+    state: State,
+    before: PortConfig,
+    base: Vec<TargetCounters>,
+    looks: u32,
+    verdict: Option<(ActionResult, Option<String>)>,
+    foreign: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Start,
+    Persisting,
+    Freshening,
+    Checking,
+    Applying(usize),
+    ReadingBack(usize),
+    Proving,
+    UndoChecking(usize),
+    UndoApplying(usize),
+    UndoReadingBack(usize),
+    Done,
+}
+
+impl Execution {
+    /// An order not yet begun.
+    #[must_use]
+    pub fn new(order: Order) -> Self {
+        Self {
+            order,
+            state: State::Start,
+            before: PortConfig::default(),
+            base: Vec::new(),
+            looks: 0,
+            verdict: None,
+            foreign: false,
+        }
+    }
+
+    /// The step after `answer`, which came at `now`. An answer that does not fit the question fails the order;
+    /// what had been changed by then is put back.
+    pub fn next(&mut self, now: MonoTime, answer: Answer) -> Step {
+        match (self.state, answer) {
+            (State::Start, Answer::Start) => self.start(now),
+            (State::Persisting, Answer::Persisted(Ok(()))) => self.ask_counters(State::Freshening),
+            (State::Persisting, Answer::Persisted(Err(error))) => {
+                self.fail_untouched(format!("journal: {error}"))
+            }
+            (State::Freshening, Answer::Counters(Ok(counters))) => self.judge_fresh(now, counters),
+            (State::Freshening, Answer::Counters(Err(error))) => {
+                self.expire(format!("no fresh reading: {error}"))
+            }
+            (State::Freshening | State::Proving, Answer::Waited) => Step::ReadCounters,
+            (State::Checking, Answer::Config(Ok(config))) => self.check(config),
+            (State::Checking, Answer::Config(Err(error))) => self.fail_untouched(error),
+            (State::Applying(index), Answer::Applied(Ok(()))) => self.read_back(State::ReadingBack(index)),
+            (State::Applying(_), Answer::Applied(Err(error))) => self.give_up(ActionResult::Failed, error),
+            (State::ReadingBack(index), Answer::Config(config)) => self.judge_read_back(index, config),
+            (State::Proving, Answer::Counters(counters)) => {
+                self.judge_proof(now, counters.unwrap_or_default())
+            }
+            (State::UndoChecking(index), Answer::Config(config)) => self.judge_ownership(index, config),
+            (State::UndoApplying(index), Answer::Applied(Ok(()))) => {
+                self.read_back(State::UndoReadingBack(index))
+            }
+            (State::UndoApplying(_), Answer::Applied(Err(error))) => {
+                self.end_undo(UndoResult::Failed, Some(error))
+            }
+            (State::UndoReadingBack(index), Answer::Config(config)) => self.judge_undone(index, config),
+            (state, answer) => {
+                self.give_up(ActionResult::Failed, format!("{answer:?} answers nothing in {state:?}"))
+            }
+        }
+    }
+
+    fn start(&mut self, now: MonoTime) -> Step {
+        match &self.order {
+            Order::Do(plan) if now > plan.expires => {
+                let late = now.since(plan.expires);
+                self.expire(format!("begun {} ms after its evidence expired", late.as_millis()))
+            }
+            Order::Do(_) => {
+                self.state = State::Persisting;
+                Step::Persist
+            }
+            Order::Undo(_) => self.undo_from(0),
+        }
+    }
+
+    fn plan(&self) -> Option<&Plan> {
+        match &self.order {
+            Order::Do(plan) => Some(plan),
+            Order::Undo(_) => None,
+        }
+    }
+
+    fn ask_counters(&mut self, state: State) -> Step {
+        self.state = state;
+        Step::ReadCounters
+    }
+
+    /// Whether the pause that was decided on still lasts. A source that refreshes slowly may show nothing new:
+    /// then it is asked again, until the plan expires.
+    fn judge_fresh(&mut self, now: MonoTime, counters: Vec<TargetCounters>) -> Step {
+        let Some(plan) = self.plan() else { return self.give_up(ActionResult::Failed, "no plan".into()) };
+        if plan
+            .targets
+            .iter()
+            .zip(&counters)
+            .any(|(t, c)| t.pause_native.is_some() && c.pause_native.is_none())
+        {
+            return self.expire("the pause counter is gone".into());
+        }
+        if now > plan.expires {
+            return self.expire("no fresh reading before it expired".into());
+        }
+        let span = counters.first().map_or(Duration::ZERO, |c| c.at.since(plan.evidence_at));
+        let stale = !plan.refresh.is_zero()
+            && plan.targets.iter().zip(&counters).all(|(t, c)| t.pause_native == c.pause_native);
+        if span < FRESH_SPAN_MIN || stale {
+            let pause = if stale { plan.refresh / 4 } else { FRESH_SPAN_MIN };
+            return Step::Wait(now + pause.max(FRESH_SPAN_MIN));
+        }
+        let lasting = plan.targets.iter().zip(&counters).any(|(target, fresh)| {
+            let grown = fresh.pause_native.zip(target.pause_native).map(|(now, then)| now.checked_sub(then));
+            match grown {
+                None => true,
+                Some(None) => false,
+                Some(Some(native)) => {
+                    native.saturating_mul(u64::from(target.pause_scale)) >= crate::units::nanos(span) / 2
+                }
+            }
+        });
+        if !lasting {
+            return self.expire("the pause is over".into());
+        }
+        self.base = counters;
+        self.read_back(State::Checking)
+    }
+
+    fn read_back(&mut self, state: State) -> Step {
+        self.state = state;
+        Step::ReadConfig
+    }
+
+    /// What already reads as the plan would set it was done by somebody else, and is not ours to undo.
+    fn check(&mut self, config: PortConfig) -> Step {
+        self.before = config;
+        let already = self.plan().and_then(|plan| {
+            plan.ops
+                .iter()
+                .find(|op| op.is_state() && reads_as(op, &config, &PortConfig::default()) == Some(true))
+        });
+        match already {
+            Some(op) => {
+                let reason = format!("{op:?} reads so already: another owner");
+                self.fail_untouched(reason)
+            }
+            None => self.apply(0),
+        }
+    }
+
+    fn apply(&mut self, index: usize) -> Step {
+        let Some(op) = self.plan().and_then(|plan| plan.ops.get(index)).cloned() else {
+            self.looks = 0;
+            return self.ask_counters(State::Proving);
+        };
+        self.state = State::Applying(index);
+        Step::Apply(op)
+    }
+
+    fn judge_read_back(&mut self, index: usize, config: Result<PortConfig, String>) -> Step {
+        let Some(op) = self.plan().and_then(|plan| plan.ops.get(index)) else {
+            return self.give_up(ActionResult::Failed, "no such operation".into());
+        };
+        let verdict = match config {
+            Err(error) => Err(format!("read-back: {error}")),
+            Ok(config) => match reads_as(op, &config, &self.before) {
+                Some(true) => Ok(()),
+                Some(false) => Err(format!("{op:?} was accepted but does not read back")),
+                None => Err(format!("{op:?} cannot be read back")),
+            },
+        };
+        match verdict {
+            Ok(()) => self.apply(index + 1),
+            Err(reason) => self.give_up(ActionResult::Failed, reason),
+        }
+    }
+
+    /// The first look after the last operation is the base line; the queue then has `plan.proof` to show itself.
+    fn judge_proof(&mut self, now: MonoTime, counters: Vec<TargetCounters>) -> Step {
+        let Some(plan) = self.plan() else { return self.give_up(ActionResult::Failed, "no plan".into()) };
+        let (pace, last) = (plan.proof / PROOF_LOOKS, self.looks >= PROOF_LOOKS);
+        if self.looks == 0 {
+            self.base = counters;
+        } else {
+            let proof = prove(plan, &self.base, &counters);
+            if proof == Proof::Moves {
+                return self.end_plan(ActionResult::Ok, PutBack::NotNeeded, None);
+            }
+            if last && proof == Proof::StillPaused {
+                return self.give_up(ActionResult::Ineffective, "the queue is still paused".into());
+            }
+            if last {
+                return self.end_plan(ActionResult::Unproven, PutBack::NotNeeded, None);
+            }
+        }
+        self.looks += 1;
+        Step::Wait(now + pace)
+    }
+
+    fn undo_ops(&self) -> Vec<UndoOp> {
+        match &self.order {
+            Order::Undo(undo) => undo.ops.clone(),
+            Order::Do(plan) => plan.undo_ops(),
+        }
+    }
+
+    fn undo_from(&mut self, index: usize) -> Step {
+        if index >= self.undo_ops().len() {
+            let result = if self.foreign { UndoResult::Foreign } else { UndoResult::Done };
+            return self.end_undo(result, None);
+        }
+        self.read_back(State::UndoChecking(index))
+    }
+
+    fn judge_ownership(&mut self, index: usize, config: Result<PortConfig, String>) -> Step {
+        let Some(step) = self.undo_ops().into_iter().nth(index) else { return self.undo_from(usize::MAX) };
+        match config.map(|config| (config, reads_as(&step.done, &config, &PortConfig::default()))) {
+            Err(error) => self.end_undo(UndoResult::Failed, Some(error)),
+            Ok((_, None)) => {
+                self.end_undo(UndoResult::Failed, Some(format!("{:?} cannot be read", step.done)))
+            }
+            Ok((_, Some(true))) => {
+                self.state = State::UndoApplying(index);
+                Step::Apply(step.op)
+            }
+            Ok((config, Some(false))) => {
+                // Already as it was: ours if it is the value we would set, theirs if it is a third one.
+                self.foreign |= reads_as(&step.op, &config, &PortConfig::default()) != Some(true)
+                    || matches!(self.order, Order::Undo(_));
+                self.undo_from(index + 1)
+            }
+        }
+    }
+
+    fn judge_undone(&mut self, index: usize, config: Result<PortConfig, String>) -> Step {
+        let Some(step) = self.undo_ops().into_iter().nth(index) else { return self.undo_from(usize::MAX) };
+        match config.map(|config| reads_as(&step.op, &config, &self.before)) {
+            Ok(Some(true)) => self.undo_from(index + 1),
+            Ok(_) => self.end_undo(UndoResult::Failed, Some(format!("{:?} does not read back", step.op))),
+            Err(error) => self.end_undo(UndoResult::Failed, Some(format!("read-back: {error}"))),
+        }
+    }
+
+    /// Ends a plan that changed something by taking the change back first.
+    fn give_up(&mut self, result: ActionResult, reason: String) -> Step {
+        if self.verdict.is_some() || matches!(self.order, Order::Undo(_)) {
+            return self.end_undo(UndoResult::Failed, Some(reason));
+        }
+        self.verdict = Some((result, Some(reason)));
+        self.undo_from(0)
+    }
+
+    fn end_undo(&mut self, result: UndoResult, reason: Option<String>) -> Step {
+        match self.verdict.take() {
+            None => self.done(Outcome::Undone(result), reason),
+            Some((verdict, why)) => {
+                let put_back = match result {
+                    UndoResult::Done | UndoResult::Foreign => PutBack::Done,
+                    UndoResult::Failed => PutBack::Failed,
+                };
+                let both = why.into_iter().chain(reason).collect::<Vec<_>>().join("; put back: ");
+                self.end_plan(verdict, put_back, Some(both))
+            }
+        }
+    }
+
+    fn fail_untouched(&mut self, reason: String) -> Step {
+        self.end_plan(ActionResult::Failed, PutBack::NotNeeded, Some(reason))
+    }
+
+    fn expire(&mut self, reason: String) -> Step {
+        self.end_plan(ActionResult::Expired, PutBack::NotNeeded, Some(reason))
+    }
+
+    fn end_plan(&mut self, result: ActionResult, put_back: PutBack, reason: Option<String>) -> Step {
+        self.done(Outcome::Acted { result, put_back }, reason)
+    }
+
+    fn done(&mut self, outcome: Outcome, reason: Option<String>) -> Step {
+        self.state = State::Done;
+        Step::Done(Report { outcome, reason })
+    }
+}
+
+impl Plan {
+    /// The steps back, the last change first.
+    #[must_use]
+    pub fn undo_ops(&self) -> Vec<UndoOp> {
+        let pairs = self.ops.iter().zip(&self.undo);
+        pairs.rev().map(|(done, op)| UndoOp { done: done.clone(), op: op.clone() }).collect()
+    }
+
+    /// The undo as the journal keeps it.
+    #[must_use]
+    pub fn as_undo(&self) -> Undo {
+        Undo {
+            id: self.id,
+            port: self.port,
+            kind: self.kind,
+            queues: self.targets.iter().map(|t| (t.queue, t.direction)).collect(),
+            ops: self.undo_ops(),
+        }
+    }
+}
+
+impl Op {
+    /// Whether the operation leaves a state that can be read (a command and a recovery leave none).
+    const fn is_state(&self) -> bool {
+        match self {
+            Self::PfcDisable(_) | Self::PfcEnable(_) | Self::PreventionTimeout(_) | Self::Pause(_) => true,
+            Self::DevlinkRecover(_) | Self::LinkDown | Self::LinkUp | Self::Exec(_) => false,
+        }
+    }
+}
+
+/// Whether the port reads as `op` leaves it; `None` if that cannot be read. `before` is the port before the plan.
+fn reads_as(op: &Op, config: &PortConfig, before: &PortConfig) -> Option<bool> {
+    match op {
+        Op::PfcDisable(priority) => config.pfc.map(|mask| !mask.contains(*priority)),
+        Op::PfcEnable(priority) => config.pfc.map(|mask| mask.contains(*priority)),
+        Op::PreventionTimeout(ms) => config.prevention_timeout_ms.map(|now| now == *ms),
+        Op::Pause(pause) => config.pause.map(|now| now == *pause),
+        Op::DevlinkRecover(_) => {
+            config.devlink_recoveries.map(|count| count > before.devlink_recoveries.unwrap_or(count))
+        }
+        Op::LinkDown => config.link_up.map(|up| !up),
+        Op::LinkUp => config.link_up,
+        Op::Exec(_) => Some(true),
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Proof {
+    Moves,
+    Unknown,
+    StillPaused,
+}
+
+/// The worst of the plan's targets decides.
+fn prove(plan: &Plan, base: &[TargetCounters], now: &[TargetCounters]) -> Proof {
+    let each = plan.targets.iter().zip(base.iter().zip(now)).map(|(target, (base, now))| {
+        let moved = base.packets.zip(now.packets).is_some_and(|(then, now)| now > then);
+        let span = crate::units::nanos(now.at.since(base.at));
+        let paused = base
+            .pause_native
+            .zip(now.pause_native)
+            .and_then(|(then, now)| now.checked_sub(then))
+            .map(|native| native.saturating_mul(u64::from(target.pause_scale)) >= span / 2);
+        match (target.direction, moved, paused) {
+            (Direction::Rx, true, _) | (Direction::Tx, _, Some(false)) => Proof::Moves,
+            (_, _, Some(true)) => Proof::StillPaused,
+            (Direction::Rx, false, Some(false)) | (_, _, None) => Proof::Unknown,
+        }
+    });
+    each.max().unwrap_or(Proof::Unknown)
+}

@@ -1,0 +1,226 @@
+//! What can be done about a storm: the kinds of action, the operations they are made of, and the plan that
+//! carries them together with their undo. A plan is a value; nothing here does anything.
+
+mod execution;
+mod kind;
+mod planner;
+
+pub use execution::{Answer, Execution, Report, Step, TargetCounters};
+pub use kind::{ActionKind, Disruption, UnknownAction, UnknownDisruption};
+pub use planner::{PlanRequest, Unsupported, plan};
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::{ActionId, PortKey};
+use crate::units::{Direction, MonoTime, Priority, PriorityMask, Queue};
+
+/// One change of the machine, and the only vocabulary the actuator knows.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Op {
+    /// Takes one bit out of the PFC mask as it stands at that moment.
+    PfcDisable(Priority),
+    /// Puts one bit into the PFC mask as it stands at that moment.
+    PfcEnable(Priority),
+    /// Sets the prevention timeout, in the driver's own milliseconds (0 off, 0xffff automatic).
+    PreventionTimeout(u16),
+    /// Sets 802.3x pause, autonegotiation off.
+    Pause(PauseConfig),
+    /// Recovers a devlink health reporter.
+    DevlinkRecover(String),
+    /// Takes the link down.
+    LinkDown,
+    /// Takes the link up.
+    LinkUp,
+    /// Runs a command.
+    Exec(ExecCall),
+}
+
+/// 802.3x pause as ethtool shows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PauseConfig {
+    /// Received pause is honoured.
+    pub rx: bool,
+    /// Pause is sent.
+    pub tx: bool,
+}
+
+/// A command of the operator, without a shell.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExecCall {
+    /// The program and its arguments.
+    pub command: Vec<String>,
+    /// It is ended after this.
+    pub timeout: Duration,
+    /// The evidence, one JSON object.
+    pub stdin: String,
+}
+
+/// What a port is set to, as read from the kernel just now; `None` where it cannot be read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PortConfig {
+    /// Priorities with PFC on.
+    pub pfc: Option<PriorityMask>,
+    /// 802.3x pause.
+    pub pause: Option<PauseConfig>,
+    /// Prevention timeout, milliseconds.
+    pub prevention_timeout_ms: Option<u16>,
+    /// Administratively up.
+    pub link_up: Option<bool>,
+    /// Recoveries the devlink reporter has counted.
+    pub devlink_recoveries: Option<u64>,
+}
+
+/// A storm that a plan answers, with the reading that decided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Target {
+    /// The queue in a storm.
+    pub queue: Queue,
+    /// The direction of its pause.
+    pub direction: Direction,
+    /// Its pause time at the deciding reading, native units; `None` where the NIC does not count time.
+    pub pause_native: Option<u64>,
+    /// Nanoseconds per native unit of `pause_native`.
+    pub pause_scale: u32,
+    /// Packets moved in the paused direction at the deciding reading, where they are counted for this queue alone.
+    pub packets: Option<u64>,
+}
+
+/// What is to be done, and how it is taken back. Immutable once made.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Plan {
+    /// Its number, unique while the journal lives.
+    pub id: ActionId,
+    /// The port.
+    pub port: PortKey,
+    /// The kind.
+    pub kind: ActionKind,
+    /// How far its damage reaches on this driver.
+    pub disruption: Disruption,
+    /// The storms it answers, all of one port.
+    pub targets: Vec<Target>,
+    /// In this order.
+    pub ops: Vec<Op>,
+    /// In this order; empty for what cannot or need not be taken back.
+    pub undo: Vec<Op>,
+    /// When the deciding reading was taken.
+    pub evidence_at: MonoTime,
+    /// Not begun by then, it is dropped.
+    pub expires: MonoTime,
+    /// The longest time between two refreshes of the port's counters; zero for those read live.
+    pub refresh: Duration,
+    /// How long after the operations a queue may take to show that it moves.
+    pub proof: Duration,
+}
+
+/// What is to be taken back, one step at a time and each only if it still reads as the plan left it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Undo {
+    /// The action that made it necessary.
+    pub id: ActionId,
+    /// The port.
+    pub port: PortKey,
+    /// The action's kind.
+    pub kind: ActionKind,
+    /// The queues that come back with it.
+    pub queues: Vec<(Queue, Direction)>,
+    /// Each with what the plan had set in its place.
+    pub ops: Vec<UndoOp>,
+}
+
+/// One step back.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UndoOp {
+    /// What the plan did.
+    pub done: Op,
+    /// What takes it back.
+    pub op: Op,
+}
+
+/// An order to the actuator.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Order {
+    /// Carry out a plan.
+    Do(Plan),
+    /// Take an action back. Never vetoed, never expired.
+    Undo(Undo),
+}
+
+/// How an action ended. A veto is no result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ActionResult {
+    /// Set, read back, and the queue moves.
+    Ok,
+    /// Set and read back, but the queue stays paused.
+    Ineffective,
+    /// Set and read back; nothing wanted to be sent, so nothing shows that it helped.
+    Unproven,
+    /// Not set, or it does not read back.
+    Failed,
+    /// The pause was over, or the plan too old, before the first operation.
+    Expired,
+    /// It would have been done.
+    DryRun,
+}
+
+impl ActionResult {
+    /// All of them.
+    pub const ALL: [Self; 6] =
+        [Self::Ok, Self::Ineffective, Self::Unproven, Self::Failed, Self::Expired, Self::DryRun];
+
+    /// As metrics and logs write it.
+    #[must_use]
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Ineffective => "ineffective",
+            Self::Unproven => "unproven",
+            Self::Failed => "failed",
+            Self::Expired => "expired",
+            Self::DryRun => "dry_run",
+        }
+    }
+}
+
+/// Whether what an action had changed was taken back at once after it did not work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PutBack {
+    /// Nothing had been changed.
+    NotNeeded,
+    /// Taken back and read back.
+    Done,
+    /// Could not be taken back: the undo stays open.
+    Failed,
+}
+
+/// How an undo ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum UndoResult {
+    /// Everything reads as before the action.
+    Done,
+    /// Somebody else has changed it meanwhile; theirs stays.
+    Foreign,
+    /// It could not be taken back; it is tried again.
+    Failed,
+}
+
+/// What the actuator reports.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// Of a plan.
+    Acted {
+        /// The result.
+        result: ActionResult,
+        /// What became of the changes if the result is not ok or unproven.
+        put_back: PutBack,
+    },
+    /// Of an undo.
+    Undone(UndoResult),
+}

@@ -1,0 +1,135 @@
+//! The actions that are under way or in force, and the undos they owe.
+//!
+//! An undo is cut into steps that can be taken alone: one per priority where a priority can be switched without
+//! touching the others, one for all where the operation is the port's or takes the link down. A step is taken when
+//! no queue of it is mitigated any more.
+
+use serde::{Deserialize, Serialize};
+
+use crate::action::{ActionKind, Disruption, Op, Plan, Undo, UndoOp};
+use crate::ids::{ActionId, PortKey};
+use crate::units::{Direction, MonoTime, Queue};
+
+/// One action from its plan to its last undo.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Action {
+    pub(super) id: ActionId,
+    pub(super) port: PortKey,
+    pub(super) kind: ActionKind,
+    pub(super) disruption: Disruption,
+    pub(super) planned_at: MonoTime,
+    pub(super) targets: Vec<(Queue, Direction)>,
+    pub(super) stage: Stage,
+    pub(super) steps: Vec<UndoStep>,
+}
+
+/// How far an action is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Stage {
+    /// The actuator works on the plan.
+    Begun,
+    /// It has reported.
+    Reported,
+}
+
+/// A part of an undo that can be taken alone.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct UndoStep {
+    pub(super) queues: Vec<(Queue, Direction)>,
+    pub(super) ops: Vec<UndoOp>,
+    pub(super) state: StepState,
+}
+
+/// How far an undo step is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum StepState {
+    /// Owed.
+    Owed,
+    /// The actuator works on it.
+    Sent,
+}
+
+impl Action {
+    pub(super) fn new(plan: &Plan, now: MonoTime) -> Self {
+        let undo = plan.as_undo();
+        let steps = cut(&undo, plan.disruption);
+        Self {
+            id: plan.id,
+            port: plan.port,
+            kind: plan.kind,
+            disruption: plan.disruption,
+            planned_at: now,
+            targets: undo.queues,
+            stage: Stage::Begun,
+            steps,
+        }
+    }
+
+    /// An action of an earlier run whose undo is owed.
+    pub(super) fn restored(undo: &Undo, port: PortKey, disruption: Disruption, now: MonoTime) -> Self {
+        Self {
+            id: undo.id,
+            port,
+            kind: undo.kind,
+            disruption,
+            planned_at: now,
+            targets: undo.queues.clone(),
+            stage: Stage::Reported,
+            steps: cut(undo, disruption),
+        }
+    }
+
+    /// What is still owed, as the journal keeps it. A plan that is under way owes everything it may have changed.
+    pub(super) fn owed(&self) -> Option<Undo> {
+        if self.steps.is_empty() {
+            return None;
+        }
+        Some(Undo {
+            id: self.id,
+            port: self.port,
+            kind: self.kind,
+            queues: self.steps.iter().flat_map(|step| step.queues.iter().copied()).collect(),
+            ops: self.steps.iter().flat_map(|step| step.ops.iter().cloned()).collect(),
+        })
+    }
+
+    /// Whether the actuator works for this action now.
+    pub(super) fn is_working(&self) -> bool {
+        self.stage == Stage::Begun || self.steps.iter().any(|step| step.state == StepState::Sent)
+    }
+
+    /// Whether nothing more is to come of it.
+    pub(super) fn is_over(&self) -> bool {
+        self.stage == Stage::Reported && self.steps.is_empty()
+    }
+
+    /// Forgets a queue whose setting somebody else has taken over.
+    pub(super) fn disown(&mut self, queue: Queue, direction: Direction) {
+        for step in &mut self.steps {
+            step.queues.retain(|owned| *owned != (queue, direction));
+            if let Queue::Priority(priority) = queue {
+                let shared = step.queues.iter().any(|(other, _)| *other == queue);
+                step.ops.retain(|op| shared || op.done != Op::PfcDisable(priority));
+            }
+        }
+        self.steps.retain(|step| !step.queues.is_empty() && !step.ops.is_empty());
+    }
+}
+
+/// Cuts an undo into steps; see the module.
+fn cut(undo: &Undo, disruption: Disruption) -> Vec<UndoStep> {
+    let alone = undo.kind == ActionKind::PfcOff && disruption <= Disruption::Priority;
+    if undo.ops.is_empty() {
+        return Vec::new();
+    }
+    if !alone {
+        return vec![UndoStep { queues: undo.queues.clone(), ops: undo.ops.clone(), state: StepState::Owed }];
+    }
+    let step = |op: &UndoOp| {
+        let owns =
+            |queue: &Queue| matches!((queue, &op.op), (Queue::Priority(p), Op::PfcEnable(q)) if p == q);
+        let queues = undo.queues.iter().filter(|(queue, _)| owns(queue)).copied().collect();
+        UndoStep { queues, ops: vec![op.clone()], state: StepState::Owed }
+    };
+    undo.ops.iter().map(step).collect()
+}

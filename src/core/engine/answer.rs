@@ -1,0 +1,396 @@
+//! What is done about a storm: the ladder is asked, the policy is asked, and a plan is made or refused.
+
+use std::time::Duration;
+
+use crate::action::{ActionKind, ActionResult, Disruption, Order, Plan, PlanRequest, PutBack, Target, plan};
+use crate::durable::PortName;
+use crate::event::EventKind;
+use crate::ids::{ActionId, PortKey};
+use crate::input::{DcbOwner, Effect};
+use crate::phase::{Class, Phase};
+use crate::policy::{
+    BUDGET_WINDOW, Facts, GuardFacts, NodeFacts, PauseFacts, PortFacts, Spending, UndoNeed, Veto, objection,
+};
+use crate::settings::Mode;
+use crate::units::{Direction, MonoTime};
+use crate::watchdog::Trigger;
+
+use super::actions::{Action, Stage, StepState};
+use super::port::Port;
+use super::queue::QueueState;
+use super::{Engine, Stopping};
+
+/// The wait for the fleet guard is drawn from ± this many percent.
+const GUARD_JITTER: u32 = 50;
+
+impl Engine {
+    /// Asks for every storm whose question is due. Storms of one port with the same next action share one plan.
+    pub(super) fn answer_storms(&mut self, now: MonoTime) {
+        if self.stopping == Stopping::Yes {
+            return;
+        }
+        for key in self.ports.keys().copied().collect::<Vec<_>>() {
+            for (kind, indices) in self.due(key, now) {
+                self.answer(key, kind, &indices, now);
+            }
+        }
+    }
+
+    /// The storms of a port that are due, by the action that is next for them.
+    fn due(&mut self, key: PortKey, now: MonoTime) -> Vec<(ActionKind, Vec<usize>)> {
+        let mut groups: Vec<(ActionKind, Vec<usize>)> = Vec::new();
+        let Some(port) = self.ports.get_mut(&key) else { return groups };
+        for (index, queue) in port.queues.iter_mut().enumerate() {
+            let idle = matches!(queue.phase, Phase::Storm(storm) if storm.acting.is_none());
+            if !idle || queue.ask_at.is_none_or(|at| at > now) {
+                continue;
+            }
+            // An alert is the event of the storm itself, which has been told.
+            let ladder = queue.rule.actions.iter().filter(|kind| **kind != ActionKind::Alert);
+            let ladder = ladder.copied().collect::<Vec<_>>();
+            let Some(kind) = ladder.get(queue.rung.min(ladder.len().saturating_sub(1))).copied() else {
+                queue.ask_at = None;
+                continue;
+            };
+            match groups.iter_mut().find(|(other, _)| *other == kind) {
+                Some((_, indices)) => indices.push(index),
+                None => groups.push((kind, vec![index])),
+            }
+        }
+        groups
+    }
+
+    fn answer(&mut self, key: PortKey, kind: ActionKind, indices: &[usize], now: MonoTime) {
+        let made = self.make_plan(key, kind, indices);
+        let plan = match made {
+            Ok(plan) => plan,
+            Err(veto) => return self.veto(key, kind, indices, veto, now),
+        };
+        if self.waits_for_guard(key, &plan, indices, now) {
+            return;
+        }
+        let facts = self.facts(key, &plan, indices, now);
+        if let Some(veto) = objection(&facts) {
+            return self.veto(key, kind, indices, veto, now);
+        }
+        match self.mode() {
+            Mode::Enforce => self.act(plan, indices, now),
+            Mode::Off | Mode::Observe | Mode::DryRun => self.pretend(&plan, indices, now),
+        }
+    }
+
+    fn make_plan(&self, key: PortKey, kind: ActionKind, indices: &[usize]) -> Result<Plan, Veto> {
+        let port = self.ports.get(&key).ok_or(Veto::Unsupported)?;
+        if !port.actions.contains(&kind) {
+            return Err(Veto::Unsupported);
+        }
+        let tabled = port.caps.levers.disruption(kind).ok_or(Veto::Unsupported)?;
+        let disruption = match (kind, &self.settings.exec) {
+            (ActionKind::Exec, Some(exec)) => exec.disruption,
+            _ => tabled,
+        };
+        let request = PlanRequest {
+            id: ActionId(self.next_action),
+            port: key,
+            disruption,
+            targets: indices.iter().map(|&index| target(port, &port.queues[index])).collect(),
+            evidence_at: port.last_at.unwrap_or(MonoTime::ZERO),
+            lifetime: evidence_lifetime(port),
+            refresh: port.refresh(),
+            pause: port.pause,
+            prevention_timeout_ms: port.prevention_timeout_ms,
+            reporter_in_error: port.reporter_in_error.as_deref(),
+            evidence: &evidence_of(port, indices),
+            settings: &self.settings,
+        };
+        plan(kind, request).map_err(|_| Veto::Unsupported)
+    }
+
+    /// A plan that disrupts the link waits first, so that a storm of the whole fleet can be told from one of this
+    /// port. It is made after the wait, from fresh evidence.
+    fn waits_for_guard(&mut self, key: PortKey, plan: &Plan, indices: &[usize], now: MonoTime) -> bool {
+        let acts = matches!(self.mode(), Mode::Enforce | Mode::DryRun);
+        if plan.disruption < Disruption::Link || plan.disruption > self.settings.disruption_max || !acts {
+            return false;
+        }
+        let Some(delay) = self.settings.guard.as_ref().map(|guard| guard.delay) else { return false };
+        let waited = self.ports.get(&key).is_some_and(|port| {
+            indices.iter().all(|&index| port.queues[index].guard_until.is_some_and(|until| until <= now))
+        });
+        if waited {
+            return false;
+        }
+        let until = now + self.jitter(delay, GUARD_JITTER);
+        let Some(port) = self.ports.get_mut(&key) else { return false };
+        for &index in indices {
+            let queue = &mut port.queues[index];
+            let until = *queue.guard_until.get_or_insert(until);
+            queue.ask_at = Some(until);
+        }
+        self.out.push(Effect::AskGuard);
+        true
+    }
+
+    fn veto(&mut self, key: PortKey, kind: ActionKind, indices: &[usize], veto: Veto, now: MonoTime) {
+        let guard_silent = veto == Veto::FleetGuard && self.settings.guard.is_some();
+        for &index in indices {
+            let Some(port) = self.ports.get_mut(&key) else { return };
+            *port.vetoes.entry(veto).or_default() += 1;
+            let last_action = port.last_action;
+            let queue = &mut port.queues[index];
+            let hold_off = queue.rule.hold_off;
+            let ends = last_action.filter(|_| veto == Veto::HoldOff).map(|at| at + hold_off);
+            queue.ask_at = Some(ends.unwrap_or(now + hold_off));
+            if veto == Veto::Unsupported {
+                queue.rung += 1;
+            }
+            self.emit_queue(now, key, index, EventKind::ActionVetoed { kind, reason: veto });
+        }
+        if guard_silent {
+            self.out.push(Effect::AskGuard);
+        }
+    }
+
+    fn facts(&self, key: PortKey, plan: &Plan, indices: &[usize], now: MonoTime) -> Facts {
+        let settings = &self.settings;
+        let port = &self.ports[&key];
+        let queues = || indices.iter().map(|&index| &port.queues[index]);
+        let hold_off = queues().map(|queue| queue.rule.hold_off).max().unwrap_or_default();
+        let allowed = queues().map(|queue| queue.rule.budget_port).min().unwrap_or(0);
+        Facts {
+            now,
+            mode: settings.mode,
+            disruption: plan.disruption,
+            disruption_max: settings.disruption_max,
+            undo: match (plan.undo.is_empty(), self.journal_writable) {
+                (true, _) => UndoNeed::None,
+                (false, true) => UndoNeed::Writable,
+                (false, false) => UndoNeed::NotWritable,
+            },
+            evidence_at: plan.evidence_at,
+            evidence_lifetime: evidence_lifetime(port),
+            pause: PauseFacts {
+                estimated: queues().any(QueueState::is_estimated),
+                demand_unknown: queues()
+                    .any(|queue| matches!(queue.phase, Phase::Storm(s) if s.class == Class::DemandUnknown)),
+            },
+            last_action: port.last_action,
+            hold_off,
+            spent_port: Spending { spent: self.spent_on(port, now), allowed },
+            spent_node: Spending { spent: self.spent_on_node(now), allowed: settings.budget_node },
+            port: PortFacts {
+                blind: queues().any(|queue| queue.blind.is_some()),
+                maintenance: self.in_maintenance(port, now),
+                foreign_owner: plan.kind == ActionKind::PfcOff && port.owner == DcbOwner::Other,
+                bond_alone: self.is_alone_in_bond(port),
+                in_band: port.in_band,
+            },
+            node: self.node_facts(key, now),
+            guard: self.guard_facts(queues()),
+        }
+    }
+
+    pub(super) fn in_maintenance(&self, port: &Port, now: MonoTime) -> bool {
+        [self.maintenance_until, port.maintenance_until].into_iter().flatten().any(|until| now < until)
+    }
+
+    pub(super) fn spent_on(&self, port: &Port, now: MonoTime) -> u32 {
+        let name = PortName::of(&port.identity);
+        let recent = |at: MonoTime| now.since(at) < BUDGET_WINDOW;
+        self.spent.iter().filter(|(port, at)| *port == name && recent(*at)).count() as u32
+    }
+
+    pub(super) fn spent_on_node(&self, now: MonoTime) -> u32 {
+        self.spent.iter().filter(|(_, at)| now.since(*at) < BUDGET_WINDOW).count() as u32
+    }
+
+    fn is_alone_in_bond(&self, port: &Port) -> bool {
+        let Some(bond) = &port.link.bond else { return false };
+        !self.ports.values().any(|other| {
+            other.key != port.key
+                && other.link.bond.as_ref() == Some(bond)
+                && other.link.carrier == Some(true)
+        })
+    }
+
+    fn node_facts(&self, key: PortKey, now: MonoTime) -> NodeFacts {
+        let mitigated = |port: &&Port| port.queues.iter().any(|queue| queue.phase.owed().is_some());
+        let storming = |port: &&Port| {
+            let rx = |queue: &&QueueState| queue.direction == Direction::Rx;
+            port.queues.iter().filter(rx).any(|queue| queue.phase.open_storm().is_some())
+        };
+        let watched = self.ports.values().filter(|port| port.queues.iter().any(QueueState::is_counted));
+        let storming = self.ports.values().filter(storming).count();
+        NodeFacts {
+            link_operation: self.link_operation(now),
+            ports_mitigated: self.ports.values().filter(mitigated).filter(|port| port.key != key).count()
+                as u32,
+            ports_mitigated_max: self.settings.ports_mitigated_max,
+            node_wide: storming >= 2 && storming * 2 >= watched.count(),
+        }
+    }
+
+    /// Whether an operation that takes a link down is going on anywhere, its carrier not yet back.
+    fn link_operation(&self, now: MonoTime) -> bool {
+        let working = self.actions.values().any(|a| a.disruption >= Disruption::Link && a.is_working());
+        working || self.ports.values().any(|port| port.in_own_flap(now) && port.link.carrier == Some(false))
+    }
+
+    fn guard_facts<'a>(&self, queues: impl Iterator<Item = &'a QueueState>) -> GuardFacts {
+        let onset = queues.filter_map(|queue| queue.phase.open_storm()).max();
+        match (&self.settings.guard, &self.guard) {
+            (Some(guard), Some(answer)) if onset.is_none_or(|onset| answer.asked_at > onset) => {
+                match answer.answer {
+                    Ok(number) if number <= guard.limit => GuardFacts::Agrees,
+                    Ok(_) => GuardFacts::Refuses,
+                    Err(_) => GuardFacts::Silent,
+                }
+            }
+            _ => GuardFacts::Silent,
+        }
+    }
+
+    fn act(&mut self, plan: Plan, indices: &[usize], now: MonoTime) {
+        let key = plan.port;
+        let Some(port) = self.ports.get_mut(&key) else { return };
+        let name = PortName::of(&port.identity);
+        port.last_action = Some(now);
+        if port.flaps(plan.kind) {
+            port.note_own_flap(now);
+        }
+        self.next_action += 1;
+        self.spent.retain(|(_, at)| now.since(*at) < BUDGET_WINDOW);
+        self.spent.push((name, now));
+        self.actions.insert(plan.id, Action::new(&plan, now));
+        self.revision += 1;
+        for &index in indices {
+            self.trigger(key, index, Trigger::ActionBegun(plan.id), now);
+            self.emit_queue(now, key, index, planned(&plan));
+        }
+        self.out.push(Effect::Act(Box::new(Order::Do(plan))));
+    }
+
+    /// In dry run the plan is told, and the question comes again after the hold-off.
+    fn pretend(&mut self, plan: &Plan, indices: &[usize], now: MonoTime) {
+        for &index in indices {
+            let Some(port) = self.ports.get_mut(&plan.port) else { return };
+            let queue = &mut port.queues[index];
+            queue.ask_at = Some(now + queue.rule.hold_off);
+            self.emit_queue(now, plan.port, index, planned(plan));
+            let ended = EventKind::ActionEnded {
+                action: plan.id,
+                kind: plan.kind,
+                result: ActionResult::DryRun,
+                put_back: PutBack::NotNeeded,
+                took: Duration::ZERO,
+                cause: None,
+            };
+            self.emit_queue(now, plan.port, index, ended);
+        }
+        self.next_action += 1;
+        self.count_result(plan.port, plan.kind, ActionResult::DryRun, now);
+    }
+
+    /// Sends the undo steps that are due: those of which no queue is mitigated any more.
+    pub(super) fn send_undos(&mut self, now: MonoTime) {
+        let mut orders = Vec::new();
+        for action in self.actions.values_mut().filter(|action| !action.is_working()) {
+            let Some(port) = self.ports.get_mut(&action.port) else { continue };
+            let ready = action.steps.iter_mut().find(|step| {
+                let phase = |&(queue, direction): &(_, _)| {
+                    port.queues.iter().find(|q| q.queue == queue && q.direction == direction).map(|q| q.phase)
+                };
+                let mut phases = step.queues.iter().filter_map(phase).filter(|p| p.owed() == Some(action.id));
+                let undoing = step.queues.iter().filter_map(phase).any(|p| matches!(p, Phase::Undoing(_)));
+                undoing && !phases.any(|p| matches!(p, Phase::Mitigated(_)))
+            });
+            let Some(step) = ready else { continue };
+            step.state = StepState::Sent;
+            if port.flaps(action.kind) {
+                port.note_own_flap(now);
+            }
+            orders.push(crate::action::Undo {
+                id: action.id,
+                port: action.port,
+                kind: action.kind,
+                queues: step.queues.clone(),
+                ops: step.ops.clone(),
+            });
+        }
+        for undo in orders {
+            self.out.push(Effect::Act(Box::new(Order::Undo(undo))));
+        }
+        self.finish_without_undo(now);
+    }
+
+    /// Actions that set nothing lasting have nothing to take back: their undo is done as soon as it is due.
+    fn finish_without_undo(&mut self, now: MonoTime) {
+        let done =
+            self.actions.values().filter(|action| action.stage == Stage::Reported && action.steps.is_empty());
+        for (id, key) in done.map(|action| (action.id, action.port)).collect::<Vec<_>>() {
+            let count = self.ports.get(&key).map_or(0, |port| port.queues.len());
+            let mut waiting = false;
+            for index in 0..count {
+                let phase = self.ports[&key].queues[index].phase;
+                if phase.owed() != Some(id) {
+                    continue;
+                }
+                if matches!(phase, Phase::Undoing(_)) {
+                    self.trigger(key, index, Trigger::Undone(crate::action::UndoResult::Done), now);
+                } else {
+                    waiting = true;
+                }
+            }
+            if !waiting {
+                self.actions.remove(&id);
+            }
+        }
+    }
+}
+
+fn planned(plan: &Plan) -> EventKind {
+    EventKind::ActionPlanned {
+        action: plan.id,
+        kind: plan.kind,
+        ops: plan.ops.clone(),
+        undo: plan.undo.clone(),
+    }
+}
+
+fn evidence_lifetime(port: &Port) -> Duration {
+    port.detect() * 2
+}
+
+fn target(port: &Port, queue: &QueueState) -> Target {
+    let time = queue.places.time;
+    Target {
+        queue: queue.queue,
+        direction: queue.direction,
+        pause_native: time.map(|place| port.ledger.native(place)),
+        pause_scale: time.map_or(1, |place| port.ledger.layout()[place].scale as u32),
+        packets: port.ledger.packets(&queue.places, queue.queue, port.caps.priority_packets).map(|p| p.1),
+    }
+}
+
+/// The evidence as one JSON object. Names of netdevs hold no character that JSON would have to escape, but a kernel
+/// is not asked for that here: quotes and backslashes are left out.
+fn evidence_of(port: &Port, indices: &[usize]) -> String {
+    let plain = |text: &str| text.replace(['"', '\\'], "").replace(char::is_control, "");
+    let storms = indices.iter().map(|&index| {
+        let queue = &port.queues[index];
+        let share = queue.evidence.map(|evidence| evidence.share.get()).unwrap_or_default();
+        let since = queue.phase.open_storm().map_or(0, MonoTime::as_nanos);
+        format!(
+            r#"{{"priority":"{}","direction":"{}","onset_boottime_ns":{since},"paused_permille":{share}}}"#,
+            queue.queue, queue.direction
+        )
+    });
+    format!(
+        r#"{{"netdev":"{}","device":"{}","driver":"{}","pci_address":"{}","storms":[{}]}}"#,
+        plain(&port.identity.netdev),
+        plain(&port.identity.device),
+        plain(&port.identity.driver),
+        plain(&port.identity.pci_address),
+        storms.collect::<Vec<_>>().join(",")
+    )
+}

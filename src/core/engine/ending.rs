@@ -1,0 +1,120 @@
+//! What becomes of a plan and of an undo when the actuator has reported.
+
+use crate::action::{ActionKind, ActionResult, Outcome, PutBack, UndoResult};
+use crate::event::EventKind;
+use crate::ids::{ActionId, PortKey};
+use crate::input::Ended;
+use crate::phase::Phase;
+use crate::units::{Direction, MonoTime, Queue};
+use crate::watchdog::Trigger;
+
+use super::Engine;
+use super::actions::{Stage, StepState};
+
+impl Engine {
+    pub(super) fn ended(&mut self, ended: Ended, now: MonoTime) {
+        let Some(action) = self.actions.get_mut(&ended.action) else { return };
+        let (key, kind) = (action.port, action.kind);
+        if let Some(port) = self.ports.get_mut(&key).filter(|port| port.flaps(kind)) {
+            port.note_own_flap(now);
+        }
+        self.revision += 1;
+        match ended.report.outcome {
+            Outcome::Acted { result, put_back } => {
+                self.acted(ended.action, result, put_back, ended.report.reason, now);
+            }
+            Outcome::Undone(result) => self.undone(ended.action, result, ended.report.reason, now),
+        }
+        self.forget_if_over(ended.action);
+    }
+
+    fn acted(
+        &mut self,
+        id: ActionId,
+        result: ActionResult,
+        put_back: PutBack,
+        cause: Option<String>,
+        now: MonoTime,
+    ) {
+        let Some(action) = self.actions.get_mut(&id) else { return };
+        action.stage = Stage::Reported;
+        let in_force = matches!(result, ActionResult::Ok | ActionResult::Unproven);
+        if (in_force && !action.kind.lasts()) || (!in_force && put_back != PutBack::Failed) {
+            action.steps.clear();
+        }
+        let (key, kind, targets) = (action.port, action.kind, action.targets.clone());
+        let took = now.since(action.planned_at);
+        for (queue, direction) in targets {
+            let Some(index) = self.index(key, queue, direction) else { continue };
+            let kind =
+                EventKind::ActionEnded { action: id, kind, result, put_back, took, cause: cause.clone() };
+            self.emit_queue(now, key, index, kind);
+            self.trigger(key, index, Trigger::Acted(result, put_back), now);
+            self.ask_again(key, index, result, now);
+        }
+        self.counts.note_action_took(kind, took);
+        self.count_result(key, kind, result, now);
+    }
+
+    /// A storm that goes on is asked about again after the hold-off, one rung lower if this one did not help.
+    fn ask_again(&mut self, key: PortKey, index: usize, result: ActionResult, now: MonoTime) {
+        let Some(port) = self.ports.get_mut(&key) else { return };
+        let queue = &mut port.queues[index];
+        if !matches!(queue.phase, Phase::Storm(_)) {
+            return;
+        }
+        queue.ask_at = Some(now + queue.rule.hold_off);
+        queue.guard_until = None;
+        if matches!(result, ActionResult::Ineffective | ActionResult::Failed) {
+            queue.rung += 1;
+        }
+    }
+
+    fn undone(&mut self, id: ActionId, result: UndoResult, cause: Option<String>, now: MonoTime) {
+        let Some(action) = self.actions.get_mut(&id) else { return };
+        let (key, kind) = (action.port, action.kind);
+        let Some(place) = action.steps.iter().position(|step| step.state == StepState::Sent) else { return };
+        let queues = action.steps[place].queues.clone();
+        match result {
+            UndoResult::Done | UndoResult::Foreign => {
+                action.steps.remove(place);
+            }
+            UndoResult::Failed => action.steps[place].state = StepState::Owed,
+        }
+        for (queue, direction) in queues {
+            let Some(index) = self.index(key, queue, direction) else { continue };
+            let kind = EventKind::UndoEnded { action: id, kind, result, cause: cause.clone() };
+            self.emit_queue(now, key, index, kind);
+            self.trigger(key, index, Trigger::Undone(result), now);
+        }
+    }
+
+    pub(super) fn index(&self, key: PortKey, queue: Queue, direction: Direction) -> Option<usize> {
+        self.ports.get(&key)?.queues.iter().position(|q| q.queue == queue && q.direction == direction)
+    }
+
+    pub(super) fn count_result(
+        &mut self,
+        key: PortKey,
+        kind: ActionKind,
+        result: ActionResult,
+        now: MonoTime,
+    ) {
+        if let Some(port) = self.ports.get_mut(&key) {
+            *port.results.entry((kind, result)).or_default() += 1;
+            port.acted_at.insert(kind, now);
+        }
+    }
+
+    pub(super) fn forget_if_over(&mut self, id: ActionId) {
+        let Some(action) = self.actions.get(&id) else { return };
+        let owing = self
+            .ports
+            .get(&action.port)
+            .is_some_and(|port| port.queues.iter().any(|queue| queue.phase.owed() == Some(id)));
+        if action.is_over() && !owing {
+            self.actions.remove(&id);
+            self.revision += 1;
+        }
+    }
+}

@@ -1,0 +1,431 @@
+//! What is seen of a port, and what it means for its queues.
+
+use crate::delta::Gap;
+use crate::event::EventKind;
+use crate::ids::PortKey;
+use crate::input::{BoundPort, Command, PortDcb, PortHealth, PortLink, PortPause, ReadFailed, Reading};
+use crate::phase::{EndReason, Phase};
+use crate::settings::{Mode, Settings};
+use crate::units::{Direction, MonoTime, PriorityMask, Queue};
+use crate::watchdog::{By, Trigger};
+
+use super::pace::{self, Load};
+use super::port::{Freeze, Port, Taken, pause_enabled};
+use super::queue::Fit;
+use super::{Engine, Stopping};
+
+impl Engine {
+    pub(super) fn bound(&mut self, bound: BoundPort, now: MonoTime) {
+        let key = bound.port;
+        if let Some(port) = self.ports.get_mut(&key) {
+            port.bind(bound);
+            let settings = self.settings.clone();
+            self.configure_port(key, &settings, now);
+            return;
+        }
+        let port = Port::new(bound, &self.settings, now);
+        let kind = EventKind::PortAdded { identity: port.identity.clone(), pause: port.pause_known() };
+        self.ports.insert(key, port);
+        self.emit_port(now, key, kind);
+        let settings = self.settings.clone();
+        self.configure_port(key, &settings, now);
+        self.claim(key, now);
+    }
+
+    fn configure_port(&mut self, key: PortKey, settings: &Settings, now: MonoTime) {
+        let Some(port) = self.ports.get_mut(&key) else { return };
+        port.configure(settings);
+        let refresh = port.refresh();
+        let told = std::mem::replace(&mut port.detect_told, true);
+        let worst = port.queues.iter().filter(|queue| queue.is_counted()).max_by_key(|q| q.windows.detect());
+        let Some(queue) = worst.filter(|_| !told) else { return };
+        let (configured, effective) = (queue.rule.detect, queue.windows.detect());
+        let kind = match queue.detect_fits {
+            Fit::TooSlow => EventKind::NotArmed { configured, needed: refresh * 2 },
+            Fit::Fits if effective > configured => EventKind::DetectRaised { configured, effective },
+            Fit::Fits => {
+                port.detect_told = false;
+                return;
+            }
+        };
+        self.emit_port(now, key, kind);
+    }
+
+    pub(super) fn reading(&mut self, reading: &Reading, now: MonoTime) {
+        let key = reading.port;
+        let Some(port) = self.ports.get_mut(&key) else { return };
+        if reading.values.len() != port.ledger.layout().len() {
+            let error = format!("{} values for {} names", reading.values.len(), port.ledger.layout().len());
+            self.read_failed(ReadFailed { port: key, error }, now);
+            return;
+        }
+        self.read_recovered(key, now);
+        let Some(port) = self.ports.get_mut(&key) else { return };
+        let before = port.last_at;
+        let refresh = port.refresh();
+        let taken = port.take(reading);
+        if port.refresh() != refresh {
+            let settings = self.settings.clone();
+            self.configure_port(key, &settings, now);
+        }
+        match taken {
+            Taken::Merged => {}
+            Taken::Blind(gap) => self.blind_port(key, gap, now),
+            Taken::Fresh => {
+                self.judge(key, reading.at, now);
+                let poll = self.settings.poll.clone();
+                if let Some(port) = self.ports.get_mut(&key) {
+                    let span = reading.at.since(before.unwrap_or(reading.at));
+                    let share = port.share_of_last(span);
+                    port.pacing.note(reading.at, share, &poll);
+                }
+            }
+        }
+    }
+
+    /// Judges every queue of a port by its last reading.
+    fn judge(&mut self, key: PortKey, at: MonoTime, now: MonoTime) {
+        let mut worst: Option<Gap> = None;
+        let count = self.ports.get(&key).map_or(0, |port| port.queues.len());
+        for index in 0..count {
+            let Some(port) = self.ports.get_mut(&key) else { return };
+            let queue = &port.queues[index];
+            if !queue.is_counted() {
+                if self.lose_queue(key, index, now) {
+                    worst = worst.max(Some(Gap::MissingName));
+                }
+                continue;
+            }
+            match port.sample(queue, at) {
+                Err(gap) => {
+                    self.blind_queue(key, index, gap, now, at);
+                    worst = worst.max(Some(gap).filter(|gap| *gap != Gap::FirstReading));
+                }
+                Ok(sample) => {
+                    let alone = port.stands_for_itself(index);
+                    let queue = &mut port.queues[index];
+                    queue.blind = None;
+                    let windows = queue.windows;
+                    let evidence = queue.track.observe(&sample, &windows);
+                    queue.accounts.note_share(at, evidence.share);
+                    queue.evidence = Some(evidence);
+                    let trigger = if alone { queue.trigger(&evidence, at) } else { Trigger::Clear };
+                    self.trigger(key, index, trigger, now);
+                    self.note_milder(key, index, now);
+                }
+            }
+        }
+        self.note_sight(key, worst, now);
+    }
+
+    /// A queue without counters: blind where it should have some. Says whether that is worth telling.
+    fn lose_queue(&mut self, key: PortKey, index: usize, now: MonoTime) -> bool {
+        let Some(port) = self.ports.get_mut(&key) else { return false };
+        let expected = port.queues[index].phase.owed().is_some();
+        let watched = port.is_watched(&port.queues[index]);
+        let queue = &mut port.queues[index];
+        queue.blind = Some(Gap::MissingName);
+        queue.evidence = None;
+        // A pause name that our own pfc-off took away is no loss; an undo of ours that brings it back is no start.
+        if expected || matches!(queue.phase, Phase::Healthy | Phase::Suspended(_) | Phase::Locked(_)) {
+            return watched && !expected;
+        }
+        self.trigger(key, index, Trigger::Blind, now);
+        watched
+    }
+
+    fn blind_queue(&mut self, key: PortKey, index: usize, gap: Gap, now: MonoTime, at: MonoTime) {
+        let Some(port) = self.ports.get_mut(&key) else { return };
+        let flapping = port.in_own_flap(now);
+        let queue = &mut port.queues[index];
+        queue.blind = Some(gap);
+        queue.evidence = None;
+        if queue.places.time.is_none_or(|place| !port.ledger.is_doubted(place)) {
+            queue.track.restart(at);
+        }
+        // A first reading after our own operation brought the name back says nothing about the queue.
+        if gap == Gap::FirstReading && (flapping || matches!(queue.phase, Phase::Probation(_))) {
+            return;
+        }
+        self.trigger(key, index, Trigger::Blind, now);
+    }
+
+    fn blind_port(&mut self, key: PortKey, gap: Gap, now: MonoTime) {
+        let Some(port) = self.ports.get(&key) else { return };
+        let at = port.last_at.unwrap_or(now);
+        for index in 0..port.queues.len() {
+            self.blind_queue(key, index, gap, now, at);
+        }
+        self.note_sight(key, Some(gap), now);
+    }
+
+    /// Tells when a port begins or ceases to be blind. A first reading is how every port begins.
+    fn note_sight(&mut self, key: PortKey, gap: Option<Gap>, now: MonoTime) {
+        let Some(port) = self.ports.get_mut(&key) else { return };
+        let before = std::mem::replace(&mut port.blind, gap);
+        match (before, gap) {
+            (before, Some(reason)) if before != Some(reason) && reason != Gap::FirstReading => {
+                self.emit_port(now, key, EventKind::Blinded { reason });
+            }
+            (Some(reason), None) if reason != Gap::FirstReading => {
+                self.emit_port(now, key, EventKind::Sighted);
+            }
+            _ => {}
+        }
+    }
+
+    /// When a port is blind for want of readings.
+    pub(super) fn sight_deadline(&self, port: &Port) -> Option<MonoTime> {
+        if port.blind == Some(Gap::NoReading) {
+            return None;
+        }
+        // A port that is read more slowly than twice `detect` is not blind between two readings.
+        Some(port.last_sign + (port.detect() * 2).max(port.pacing.interval() * 2))
+    }
+
+    pub(super) fn pass_time(&mut self, now: MonoTime) {
+        let keys = self.ports.keys().copied().collect::<Vec<_>>();
+        for key in keys {
+            let Some(port) = self.ports.get(&key) else { continue };
+            if self.sight_deadline(port).is_some_and(|at| now > at) {
+                for index in 0..port.queues.len() {
+                    let Some(port) = self.ports.get_mut(&key) else { break };
+                    port.queues[index].blind = Some(Gap::NoReading);
+                    self.trigger(key, index, Trigger::Blind, now);
+                }
+                self.note_sight(key, Some(Gap::NoReading), now);
+            }
+            let count = self.ports.get(&key).map_or(0, |port| port.queues.len());
+            for index in 0..count {
+                let due = self.ports[&key].queues[index].phase_deadline();
+                if due.is_some_and(|due| now >= due) {
+                    self.trigger(key, index, Trigger::Time, now);
+                }
+            }
+        }
+    }
+
+    pub(super) fn read_failed(&mut self, failed: ReadFailed, now: MonoTime) {
+        let Some(port) = self.ports.get_mut(&failed.port) else { return };
+        port.failures += 1;
+        port.accounts.failures += 1;
+        let new = port.last_error.as_ref() != Some(&failed.error);
+        port.last_error = Some(failed.error.clone());
+        if new {
+            self.emit_port(now, failed.port, EventKind::ReadFailed { error: failed.error });
+        }
+    }
+
+    fn read_recovered(&mut self, key: PortKey, now: MonoTime) {
+        let Some(port) = self.ports.get_mut(&key) else { return };
+        let failures = std::mem::take(&mut port.failures);
+        port.last_error = None;
+        if failures > 0 {
+            self.emit_port(now, key, EventKind::ReadRecovered { failures });
+        }
+    }
+
+    pub(super) fn link(&mut self, link: PortLink, now: MonoTime) {
+        let key = link.port;
+        let Some(port) = self.ports.get_mut(&key) else { return };
+        let was = port.link.carrier;
+        let is = link.carrier;
+        let renamed = (link.netdev != port.identity.netdev).then(|| port.identity.netdev.clone());
+        port.identity.netdev.clone_from(&link.netdev);
+        let freeze = port.note_link(link, now);
+        let by = if port.in_own_flap(now) { By::Us } else { By::Others };
+        if let Some(from) = renamed {
+            self.revision += 1;
+            self.emit_port(now, key, EventKind::PortRenamed { from });
+        }
+        if was != is && (was.is_some() || is == Some(false)) {
+            self.emit_port(now, key, EventKind::LinkChanged { carrier: is != Some(false) });
+        }
+        if is == Some(false) && was != Some(false) {
+            self.trigger_all(key, Trigger::CarrierLost(by), now);
+        } else if is != Some(false) && was == Some(false) {
+            self.restart_all(key, now);
+            self.trigger_all(key, Trigger::CarrierUp, now);
+            if let Some(port) = self.ports.get_mut(&key) {
+                port.own_flap_until = None;
+            }
+        }
+        if freeze == Freeze::Begun {
+            self.blind_port(key, Gap::FrozenSource, now);
+        }
+    }
+
+    /// After a flap nothing before is comparable.
+    fn restart_all(&mut self, key: PortKey, now: MonoTime) {
+        let Some(port) = self.ports.get_mut(&key) else { return };
+        let at = port.last_at.unwrap_or(now);
+        for queue in &mut port.queues {
+            queue.track.restart(at);
+        }
+    }
+
+    pub(super) fn dcb(&mut self, dcb: PortDcb, now: MonoTime) {
+        let Some(port) = self.ports.get_mut(&dcb.port) else { return };
+        port.owner = dcb.owner;
+        let before = std::mem::replace(&mut port.pfc, dcb.pfc);
+        for index in 0..port.queues.len() {
+            let Some(port) = self.ports.get(&dcb.port) else { return };
+            let Queue::Priority(priority) = port.queues[index].queue else { continue };
+            // A mask that cannot be read means: watch all of them.
+            let was = before.unwrap_or(PriorityMask(u8::MAX)).contains(priority);
+            let is = dcb.pfc.unwrap_or(PriorityMask(u8::MAX)).contains(priority);
+            let owed = port.queues[index].phase.owed();
+            let trigger = match (was, is) {
+                (true, false) => Trigger::PfcOff(self.by(owed.is_some())),
+                (false, true) => {
+                    // While an undo is under way the bit comes back through us.
+                    let undoing = matches!(port.queues[index].phase, Phase::Undoing(_) | Phase::Storm(_));
+                    Trigger::PfcOn(self.by(undoing || owed.is_none()))
+                }
+                _ => continue,
+            };
+            self.restart_queue(dcb.port, index, now);
+            self.trigger(dcb.port, index, trigger, now);
+        }
+    }
+
+    const fn by(&self, ours: bool) -> By {
+        if ours { By::Us } else { By::Others }
+    }
+
+    fn restart_queue(&mut self, key: PortKey, index: usize, now: MonoTime) {
+        if let Some(port) = self.ports.get_mut(&key) {
+            let at = port.last_at.unwrap_or(now);
+            port.queues[index].track.restart(at);
+        }
+    }
+
+    pub(super) fn pause(&mut self, pause: PortPause, now: MonoTime) {
+        let Some(port) = self.ports.get_mut(&pause.port) else { return };
+        port.prevention_timeout_ms = pause.prevention_timeout_ms;
+        let before = std::mem::replace(&mut port.pause, pause.pause);
+        for index in 0..port.queues.len() {
+            let Some(port) = self.ports.get(&pause.port) else { return };
+            let queue = &port.queues[index];
+            if queue.queue != Queue::Global {
+                continue;
+            }
+            let enabled = |pause: Option<_>, direction: Direction| {
+                pause.is_none_or(|pause| pause_enabled(pause, direction))
+            };
+            let (was, is) = (enabled(before, queue.direction), enabled(pause.pause, queue.direction));
+            let owed = queue.phase.owed().is_some();
+            let undoing = matches!(queue.phase, Phase::Undoing(_) | Phase::Storm(_));
+            let trigger = match (was, is) {
+                (true, false) => Trigger::PfcOff(self.by(owed)),
+                (false, true) => Trigger::PfcOn(self.by(undoing || !owed)),
+                _ => continue,
+            };
+            self.restart_queue(pause.port, index, now);
+            self.trigger(pause.port, index, trigger, now);
+        }
+    }
+
+    pub(super) fn health(&mut self, health: PortHealth) {
+        let Some(port) = self.ports.get_mut(&health.port) else { return };
+        if health.in_error {
+            port.reporter_in_error = Some(health.reporter);
+        } else if port.reporter_in_error.as_ref() == Some(&health.reporter) {
+            port.reporter_in_error = None;
+        }
+    }
+
+    pub(super) fn route(&mut self, in_band: &[PortKey]) {
+        for (key, port) in &mut self.ports {
+            port.in_band = in_band.contains(key);
+        }
+    }
+
+    pub(super) fn command(&mut self, command: Command, now: MonoTime) {
+        match command {
+            Command::Stop => {
+                self.stopping = Stopping::Yes;
+                self.withdraw_all(now);
+            }
+            Command::Ack { port, queue, direction } => {
+                let Some(view) = self.ports.get(&port) else { return };
+                let meant = |index: &usize| {
+                    let state = &view.queues[*index];
+                    state.queue == queue && direction.is_none_or(|direction| direction == state.direction)
+                };
+                for index in (0..view.queues.len()).filter(meant).collect::<Vec<_>>() {
+                    self.emit_queue(now, port, index, EventKind::Acknowledged);
+                    self.trigger(port, index, Trigger::Ack, now);
+                }
+            }
+        }
+    }
+
+    pub(super) fn reconfigure(&mut self, settings: Settings, now: MonoTime) {
+        let before = std::mem::replace(&mut self.settings, settings);
+        let mode = self.mode();
+        let settings = self.settings.clone();
+        for key in self.ports.keys().copied().collect::<Vec<_>>() {
+            if let Some(port) = self.ports.get_mut(&key) {
+                port.detect_told = false;
+            }
+            self.configure_port(key, &settings, now);
+            if mode == Mode::Off {
+                self.trigger_all(key, Trigger::Off, now);
+            }
+        }
+        if before.mode == Mode::Enforce && mode != Mode::Enforce {
+            self.withdraw_all(now);
+        }
+        if before != self.settings {
+            self.emit(now, crate::event::Place::default(), EventKind::Reconfigured { mode });
+        }
+    }
+
+    fn withdraw_all(&mut self, now: MonoTime) {
+        for key in self.ports.keys().copied().collect::<Vec<_>>() {
+            self.trigger_all(key, Trigger::Withdraw, now);
+        }
+    }
+
+    /// A device that is gone takes everything along, also what was owed to it.
+    pub(super) fn gone(&mut self, key: PortKey, now: MonoTime) {
+        let Some(port) = self.ports.get(&key) else { return };
+        for index in 0..port.queues.len() {
+            if self.ports[&key].queues[index].phase.open_storm().is_some() {
+                self.close_storm(key, index, EndReason::Gone, now);
+            }
+        }
+        let owed = self.actions.values().filter(|action| action.port == key).map(|action| action.id);
+        for action in owed.collect::<Vec<_>>() {
+            self.actions.remove(&action);
+            self.emit_port(now, key, EventKind::UndoDropped { action });
+        }
+        self.emit_port(now, key, EventKind::PortRemoved);
+        self.ports.remove(&key);
+        self.revision += 1;
+    }
+
+    /// Tells the intervals that follow from what all reads of the node take.
+    pub(super) fn set_paces(&mut self) {
+        let poll = &self.settings.poll;
+        let loads = self.ports.values().map(|port| Load { gait: port.pacing.gait(), took: port.took });
+        let stretch = pace::stretch(loads, poll);
+        let mut slower = Vec::new();
+        for (key, port) in &mut self.ports {
+            let fast = port.pacing.fast(poll);
+            if let Some(interval) = pace::apply(&mut port.pacing, stretch, poll) {
+                self.out.push(crate::input::Effect::Pace(*key, interval));
+            }
+            if port.pacing.fast(poll) != fast {
+                slower.push(*key);
+            }
+        }
+        let settings = if slower.is_empty() { return } else { self.settings.clone() };
+        for key in slower {
+            if let Some(port) = self.ports.get_mut(&key) {
+                port.configure(&settings);
+            }
+        }
+    }
+}

@@ -1,0 +1,412 @@
+//! One port: what is known of it, and how a reading of it becomes evidence for its queues.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::action::{ActionKind, ActionResult, PauseConfig};
+use crate::delta::{Change, Gap, growth_of_statistics};
+use crate::drivers::{self, Caps, LinkEffect, PauseCounted, PauseScope, PauseTime, Refresh};
+use crate::event::PauseKnown;
+use crate::evidence::{Quality, Sample, Windows, frames_to_hold, pause_of_frames};
+use crate::ids::{PortIdentity, PortKey};
+use crate::input::{BoundPort, DcbOwner, PortLink, Reading};
+use crate::phase::CARRIER_WAIT;
+use crate::policy::Veto;
+use crate::settings::{DetectSource, Settings};
+use crate::units::{Direction, MonoTime, Permille, PriorityMask, Queue, nanos};
+
+use super::ledger::{Ledger, span_between};
+use super::pace::Pacing;
+use super::queue::{Fit, QueueState};
+use super::refresh::RefreshMeter;
+
+/// Readings further apart than this say nothing about each other: a 32-bit counter may have wrapped twice.
+const SPAN_MAX: Duration = Duration::from_secs(60);
+/// Both clocks of a read are exact; what remains is the difference between two reads' insides.
+const SLACK_MIN: Duration = Duration::from_millis(1);
+/// The interface has to have carried packets, and the port's counters not have moved, over this many link updates.
+const FROZEN_UPDATES: u32 = 2;
+
+/// One port.
+#[derive(Clone, Debug)]
+pub(super) struct Port {
+    pub(super) key: PortKey,
+    pub(super) identity: PortIdentity,
+    pub(super) caps: Caps,
+    pub(super) actions: Vec<ActionKind>,
+    pub(super) ledger: Ledger,
+    pub(super) queues: Vec<QueueState>,
+    pub(super) link: PortLink,
+    pub(super) pfc: Option<PriorityMask>,
+    pub(super) owner: DcbOwner,
+    pub(super) pause: Option<PauseConfig>,
+    pub(super) prevention_timeout_ms: Option<u16>,
+    pub(super) reporter_in_error: Option<String>,
+    pub(super) in_band: bool,
+    pub(super) maintenance_until: Option<MonoTime>,
+    pub(super) last_at: Option<MonoTime>,
+    pub(super) last_sign: MonoTime,
+    pub(super) took: Duration,
+    pub(super) pacing: Pacing,
+    pub(super) refresh_told: Option<Duration>,
+    pub(super) meter: RefreshMeter,
+    pub(super) blind: Option<Gap>,
+    pub(super) last_action: Option<MonoTime>,
+    /// An operation of ours that flaps the link; until then a lost carrier is our doing.
+    pub(super) own_flap_until: Option<MonoTime>,
+    pub(super) failures: u64,
+    pub(super) last_error: Option<String>,
+    pub(super) detect_told: bool,
+    pub(super) accounts: PortAccounts,
+    pub(super) results: BTreeMap<(ActionKind, ActionResult), u64>,
+    pub(super) acted_at: BTreeMap<ActionKind, MonoTime>,
+    pub(super) vetoes: BTreeMap<Veto, u64>,
+    moved_at: MonoTime,
+    frozen_updates: u32,
+}
+
+/// What the metrics count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct PortAccounts {
+    /// Readings taken.
+    pub readings: u64,
+    /// Reads that failed.
+    pub failures: u64,
+    /// Times counters went back.
+    pub resets: u64,
+    /// Times counters jumped.
+    pub implausible: u64,
+    /// Times the source froze.
+    pub frozen: u64,
+}
+
+/// What came of a reading, before any queue is judged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Taken {
+    /// It can be judged.
+    Fresh,
+    /// The source has not refreshed yet: it is merged with the next.
+    Merged,
+    /// Nothing can be said about it.
+    Blind(Gap),
+}
+
+impl Port {
+    pub(super) fn new(bound: BoundPort, settings: &Settings, now: MonoTime) -> Self {
+        let caps = drivers::for_driver(&bound.identity.driver).caps;
+        let link = PortLink {
+            port: bound.port,
+            netdev: bound.identity.netdev.clone(),
+            carrier: None,
+            speed_mbps: None,
+            mtu: None,
+            bond: None,
+            carrier_changes: None,
+            packets: None,
+        };
+        let queues = Queue::all()
+            .flat_map(|queue| Direction::ALL.map(|direction| (queue, direction)))
+            .map(|(queue, direction)| {
+                QueueState::new(queue, direction, settings.rule(&bound.identity, direction).0)
+            })
+            .collect();
+        let mut port = Self {
+            key: bound.port,
+            identity: PortIdentity::default(),
+            caps,
+            actions: Vec::new(),
+            ledger: Ledger::default(),
+            queues,
+            link,
+            pfc: None,
+            owner: DcbOwner::Host,
+            pause: None,
+            prevention_timeout_ms: None,
+            reporter_in_error: None,
+            in_band: false,
+            maintenance_until: None,
+            last_at: None,
+            last_sign: now,
+            took: Duration::ZERO,
+            pacing: Pacing::new(&settings.poll),
+            refresh_told: None,
+            meter: RefreshMeter::default(),
+            blind: Some(Gap::FirstReading),
+            last_action: None,
+            own_flap_until: None,
+            failures: 0,
+            last_error: None,
+            detect_told: false,
+            accounts: PortAccounts::default(),
+            results: BTreeMap::new(),
+            acted_at: BTreeMap::new(),
+            vetoes: BTreeMap::new(),
+            moved_at: now,
+            frozen_updates: 0,
+        };
+        port.bind(bound);
+        port.configure(settings);
+        port
+    }
+
+    /// Takes a new layout of the same port.
+    pub(super) fn bind(&mut self, bound: BoundPort) {
+        self.identity = bound.identity;
+        self.actions = bound.actions;
+        self.refresh_told = bound.refresh;
+        self.ledger.bind(bound.layout);
+        for queue in &mut self.queues {
+            queue.places = self.ledger.places(queue.queue, queue.direction);
+        }
+    }
+
+    /// Takes settings anew, and whatever else the windows depend on.
+    pub(super) fn configure(&mut self, settings: &Settings) {
+        let refresh = self.refresh();
+        let floor = (refresh * 2).max(self.pacing.fast(&settings.poll) * 2);
+        for queue in &mut self.queues {
+            let (rule, source) = settings.rule(&self.identity, queue.direction);
+            if queue.rule != *rule {
+                queue.rule = rule.clone();
+            }
+            let detect = match source {
+                DetectSource::Node => rule.detect.max(floor),
+                DetectSource::Port => rule.detect,
+            };
+            queue.detect_fits = if detect < refresh * 2 { Fit::TooSlow } else { Fit::Fits };
+            queue.windows = Windows::new(rule, detect, queue.direction);
+        }
+    }
+
+    /// How often the source refreshes: what was measured, else what it tells, else what its driver's table says.
+    /// Zero for a source that is read live.
+    pub(super) fn refresh(&self) -> Duration {
+        let tabled = match self.caps.refresh {
+            Refresh::Live => Duration::ZERO,
+            Refresh::Every(period) => period,
+        };
+        self.meter.measured().unwrap_or_else(|| self.refresh_told.unwrap_or(tabled))
+    }
+
+    /// The longest `detect` of the port's queues.
+    pub(super) fn detect(&self) -> Duration {
+        self.queues.iter().map(|queue| queue.windows.detect()).max().unwrap_or_default()
+    }
+
+    /// How a pause on this port is known, judged by the names present.
+    pub(super) fn pause_known(&self) -> PauseKnown {
+        if self.queues.iter().any(|queue| queue.places.time.is_some()) {
+            PauseKnown::Time
+        } else if self.queues.iter().any(QueueState::is_counted) {
+            PauseKnown::Frames
+        } else {
+            PauseKnown::Absent
+        }
+    }
+
+    /// Whether a queue is watched: its PFC bit is on, or the mask cannot be read and it has a counter.
+    pub(super) fn is_watched(&self, queue: &QueueState) -> bool {
+        match queue.queue {
+            Queue::Priority(priority) => match self.pfc {
+                Some(mask) => mask.contains(priority) && self.pause_known() != PauseKnown::Absent,
+                None => queue.is_counted(),
+            },
+            Queue::Global => match self.pause {
+                Some(pause) => queue.is_counted() && pause_enabled(pause, queue.direction),
+                None => queue.is_counted(),
+            },
+        }
+    }
+
+    /// Takes a reading into the ledger.
+    pub(super) fn take(&mut self, reading: &Reading) -> Taken {
+        self.last_sign = reading.at.max(self.last_sign);
+        // An eighth of each new value: one slow read moves the pace, one in a hundred does not.
+        self.took =
+            if self.accounts.readings == 0 { reading.took } else { (self.took * 7 + reading.took) / 8 };
+        self.accounts.readings += 1;
+        let Some(before) = self.last_at else {
+            return self.start(reading, Gap::FirstReading);
+        };
+        let span = match span_between(before, reading.at, SPAN_MAX) {
+            Ok(span) => span,
+            Err(gap) => return self.start(reading, gap),
+        };
+        let refresh = self.refresh();
+        let differs = self.ledger.differs(&reading.values);
+        self.meter.note(reading.at, differs);
+        // Unchanged for one refresh and a half, it has refreshed and nothing has happened.
+        if !refresh.is_zero() && !differs && span < refresh * 3 / 2 {
+            return Taken::Merged;
+        }
+        let slack = SLACK_MIN + reading.took * 2 + refresh / 4;
+        let moved = self.ledger.advance(&reading.values, span, slack, self.link.speed_mbps);
+        self.last_at = Some(reading.at);
+        self.meter.note_traffic(self.ledger.traffic_moved());
+        self.accounts.resets += moved.resets;
+        self.accounts.implausible += moved.jumps;
+        if moved.any || differs {
+            self.moved_at = reading.at;
+            self.frozen_updates = 0;
+        }
+        if self.is_frozen() { Taken::Blind(Gap::FrozenSource) } else { Taken::Fresh }
+    }
+
+    fn start(&mut self, reading: &Reading, gap: Gap) -> Taken {
+        self.ledger.rebase();
+        self.ledger.advance(&reading.values, Duration::ZERO, SLACK_MIN, self.link.speed_mbps);
+        self.last_at = Some(reading.at);
+        Taken::Blind(gap)
+    }
+
+    fn is_frozen(&self) -> bool {
+        self.frozen_updates >= FROZEN_UPDATES
+    }
+
+    /// Takes an update of the link; says whether the source has just turned out to be frozen.
+    pub(super) fn note_link(&mut self, link: PortLink, now: MonoTime) -> Freeze {
+        let grown = match (self.link.packets, link.packets) {
+            (Some(before), Some(after)) => growth_of_statistics(before, after),
+            _ => 0,
+        };
+        let still = now.since(self.moved_at) >= self.detect() * 2;
+        let was_frozen = self.is_frozen();
+        if grown == 0 || !still || !self.ledger.counts_traffic() {
+            // An idle interface tells nothing, one way or the other.
+            if !still {
+                self.frozen_updates = 0;
+            }
+        } else {
+            self.frozen_updates += 1;
+        }
+        self.link = link;
+        if self.is_frozen() && !was_frozen {
+            self.accounts.frozen += 1;
+            return Freeze::Begun;
+        }
+        Freeze::No
+    }
+
+    /// The sample of one queue in the last reading, or why there is none.
+    pub(super) fn sample(&self, queue: &QueueState, at: MonoTime) -> Result<Sample, Gap> {
+        let since = queue.track.last_at().unwrap_or(at);
+        let span = at.since(since);
+        let places = &queue.places;
+        let frames = places.xoff.or(places.frames).map(|place| self.ledger.change(place));
+        let frames = match frames {
+            Some(Change::By(frames)) => Some(frames),
+            Some(Change::Unknown(_)) | None => None,
+        };
+        let packets = self.ledger.packets(places, queue.queue, self.caps.priority_packets).map(|p| p.0);
+        let speed = self.link.speed_mbps;
+        let hold = speed.map(|speed| frames_to_hold(span, speed));
+        let (pause_ns, quality) = match places.time {
+            Some(place) => match self.ledger.change(place) {
+                Change::By(ns) => (ns, self.quality()),
+                Change::Unknown(gap) => return Err(gap),
+            },
+            None => {
+                let place = places.xoff.or(places.frames).ok_or(Gap::MissingName)?;
+                let speed = speed.ok_or(Gap::MissingName)?;
+                match self.ledger.change(place) {
+                    Change::By(frames) => (pause_of_frames(frames, speed), Quality::Estimated),
+                    Change::Unknown(gap) => return Err(gap),
+                }
+            }
+        };
+        let sample = Sample { at, pause_ns, frames, packets, quality, frames_to_hold: hold };
+        Ok(self.counted_at_end(sample, span))
+    }
+
+    fn quality(&self) -> Quality {
+        match self.caps.pause_time {
+            PauseTime::Measured => Quality::Measured,
+            PauseTime::Requested | PauseTime::None => Quality::Estimated,
+        }
+    }
+
+    /// Where pause time shows only when the pause ends, frames fast enough to hold the queue stand for it.
+    fn counted_at_end(&self, sample: Sample, span: Duration) -> Sample {
+        let holding = sample.frames.zip(sample.frames_to_hold).is_some_and(|(n, hold)| n > 0 && n >= hold);
+        let still = sample.packets == Some(0);
+        if self.caps.pause_counted == PauseCounted::AtEnd && sample.pause_ns == 0 && holding && still {
+            return Sample { pause_ns: nanos(span), quality: Quality::Estimated, ..sample };
+        }
+        sample
+    }
+
+    /// Where one pause moves the counters of a whole traffic class, the lowest of the priorities that move in
+    /// unison stands for all of them.
+    pub(super) fn stands_for_itself(&self, index: usize) -> bool {
+        let queue = &self.queues[index];
+        let counted = queue.places.xoff.or(queue.places.frames);
+        let (PauseScope::TrafficClass, Queue::Priority(_), Some(own)) =
+            (self.caps.pause_scope, queue.queue, counted)
+        else {
+            return true;
+        };
+        !self.queues[..index].iter().any(|other| {
+            other.direction == queue.direction
+                && other.places.xoff.or(other.places.frames).is_some_and(|place| {
+                    self.ledger.native(place) == self.ledger.native(own)
+                        && self.ledger.change(place) == self.ledger.change(own)
+                        && self.ledger.change(own) != Change::By(0)
+                })
+        })
+    }
+
+    /// The highest pause share of the last reading, for the pace.
+    pub(super) fn share_of_last(&self, span: Duration) -> Permille {
+        let paused = self.queues.iter().filter_map(|queue| {
+            let place = queue.places.time.or(queue.places.xoff).or(queue.places.frames)?;
+            let growth = self.ledger.change(place).known()?;
+            if queue.places.time.is_some() {
+                return Some(growth);
+            }
+            Some(pause_of_frames(growth, self.link.speed_mbps?))
+        });
+        Permille::of(paused.max().unwrap_or(0), nanos(span))
+    }
+
+    /// Whether an operation of `kind` takes the link down on this driver.
+    pub(super) fn flaps(&self, kind: ActionKind) -> bool {
+        match kind {
+            ActionKind::PfcOff => {
+                self.caps.levers.pfc_off.is_some_and(|lever| lever.link == LinkEffect::Flaps)
+            }
+            ActionKind::LinkBounce => true,
+            ActionKind::Alert
+            | ActionKind::Exec
+            | ActionKind::PreventionTimeout
+            | ActionKind::PauseOff
+            | ActionKind::DevlinkRecover => false,
+        }
+    }
+
+    /// Notes an operation of ours that takes the link down: what the carrier does now is our doing.
+    pub(super) fn note_own_flap(&mut self, now: MonoTime) {
+        self.own_flap_until = Some(now + CARRIER_WAIT);
+    }
+
+    /// Whether the port's link is down because of an operation of ours.
+    pub(super) fn in_own_flap(&self, now: MonoTime) -> bool {
+        self.own_flap_until.is_some_and(|until| now <= until)
+    }
+}
+
+/// Whether a link update showed that the source is frozen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Freeze {
+    No,
+    Begun,
+}
+
+/// Whether 802.3x pause is on in one direction.
+pub(super) fn pause_enabled(pause: PauseConfig, direction: Direction) -> bool {
+    match direction {
+        Direction::Rx => pause.rx,
+        Direction::Tx => pause.tx,
+    }
+}

@@ -1,0 +1,205 @@
+//! One queue in one direction: its phase, its memory, and its accounts for the metrics.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::delta::Gap;
+use crate::evidence::{Demand, Evidence, Quality, THROTTLED, Track, Windows};
+use crate::ids::StormId;
+use crate::phase::{Class, Phase};
+use crate::settings::Rule;
+use crate::units::{Direction, MonoTime, Permille, Queue};
+use crate::watchdog::{Onset, Terms, Trigger};
+
+use super::ledger::Places;
+
+/// Upper bounds of the pause-ratio histogram, thousandths; the last bucket is everything.
+pub const RATIO_BUCKETS: [u16; 9] = [1, 10, 50, 100, 250, 500, 750, 900, 1000];
+/// The maximum pause ratio is kept over this many seconds.
+const RATIO_SECONDS: usize = 60;
+
+/// One queue in one direction.
+#[derive(Clone, Debug)]
+pub(super) struct QueueState {
+    pub(super) queue: Queue,
+    pub(super) direction: Direction,
+    pub(super) rule: Rule,
+    pub(super) windows: Windows,
+    pub(super) places: Places,
+    pub(super) phase: Phase,
+    pub(super) track: Track,
+    pub(super) evidence: Option<Evidence>,
+    pub(super) blind: Option<Gap>,
+    pub(super) detect_fits: Fit,
+    /// The next question for an action, while in a storm.
+    pub(super) ask_at: Option<MonoTime>,
+    /// The end of the wait for the fleet guard.
+    pub(super) guard_until: Option<MonoTime>,
+    /// How far down the ladder.
+    pub(super) rung: usize,
+    /// Storms mitigated within the lock window.
+    pub(super) mitigated: Vec<MonoTime>,
+    /// The open storm: its number, and when the pause began.
+    pub(super) storm: Option<(StormId, MonoTime)>,
+    /// A storm that was open when an earlier run ended.
+    pub(super) resumes: Option<MonoTime>,
+    pub(super) accounts: Accounts,
+    pub(super) milder: Milder,
+}
+
+/// Whether the source is fast enough for the `detect` that was set for this port by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fit {
+    Fits,
+    TooSlow,
+}
+
+/// What the metrics count.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Accounts {
+    /// Storms found.
+    pub storms: u64,
+    /// Time in storms that have ended.
+    pub storm_time: Duration,
+    /// Observations per bucket, not cumulative; the last is above all bounds.
+    pub ratio_counts: [u64; RATIO_BUCKETS.len() + 1],
+    /// Sum of all observations, thousandths.
+    pub ratio_sum: u64,
+    /// Storms found per kind of pause, throttled by its windows.
+    pub choppy: u64,
+    /// Times each window was exceeded.
+    pub throttled: [u64; THROTTLED.len()],
+    /// Times an XON storm began.
+    pub xon_storms: u64,
+    /// Times a pause without known demand became a storm.
+    pub demand_unknown: u64,
+    second: Option<u64>,
+    second_max: Permille,
+    minute: std::collections::VecDeque<(u64, Permille)>,
+}
+
+/// The milder kinds of pause that are open.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Milder {
+    /// Broken but heavy.
+    pub choppy: bool,
+    /// Frames without pause time.
+    pub xon_storm: bool,
+    /// Over each of the windows.
+    pub throttled: [bool; THROTTLED.len()],
+}
+
+impl Accounts {
+    /// Takes the share of one reading: the histogram gets the highest of each second.
+    pub(super) fn note_share(&mut self, at: MonoTime, share: Permille) {
+        let second = at.as_nanos() / 1_000_000_000;
+        if let Some(before) = self.second.filter(|before| *before != second) {
+            let max = self.second_max;
+            let bucket = RATIO_BUCKETS.iter().position(|bound| max.get() <= *bound);
+            self.ratio_counts[bucket.unwrap_or(RATIO_BUCKETS.len())] += 1;
+            self.ratio_sum += u64::from(max.get());
+            if max > Permille::ZERO {
+                self.minute.push_back((before, max));
+            }
+            self.second_max = Permille::ZERO;
+        }
+        self.second = Some(second);
+        self.second_max = self.second_max.max(share);
+        while self.minute.front().is_some_and(|(then, _)| *then + RATIO_SECONDS as u64 <= second) {
+            self.minute.pop_front();
+        }
+    }
+
+    /// The highest share within the last minute.
+    #[must_use]
+    pub fn ratio_max(&self) -> Permille {
+        self.minute.iter().map(|(_, share)| *share).max().unwrap_or_default().max(self.second_max)
+    }
+
+    /// Whether anything was ever observed.
+    #[must_use]
+    pub fn observed(&self) -> bool {
+        self.ratio_counts.iter().any(|count| *count > 0)
+    }
+}
+
+impl QueueState {
+    pub(super) fn new(queue: Queue, direction: Direction, rule: &Rule) -> Self {
+        Self {
+            queue,
+            direction,
+            rule: rule.clone(),
+            windows: Windows::new(rule, rule.detect, direction),
+            places: Places::default(),
+            phase: Phase::Healthy,
+            track: Track::default(),
+            evidence: None,
+            blind: Some(Gap::FirstReading),
+            detect_fits: Fit::Fits,
+            ask_at: None,
+            guard_until: None,
+            rung: 0,
+            mitigated: Vec::new(),
+            storm: None,
+            resumes: None,
+            accounts: Accounts::default(),
+            milder: Milder::default(),
+        }
+    }
+
+    /// Whether the port has a counter of this queue's pause.
+    pub(super) fn is_counted(&self) -> bool {
+        self.places.time.is_some() || self.places.frames.is_some() || self.places.xoff.is_some()
+    }
+
+    pub(super) fn terms(&self, now: MonoTime, hold: Duration) -> Terms {
+        Terms {
+            now,
+            restore: self.rule.restore,
+            blind_max: self.blind_max(),
+            hold,
+            hold_max: self.rule.hold_max,
+            lock_for: self.rule.lock_for,
+            lock_due: self.lock_due(now),
+        }
+    }
+
+    pub(super) fn blind_max(&self) -> Duration {
+        self.windows.detect() * 2
+    }
+
+    fn lock_due(&self, now: MonoTime) -> bool {
+        let within = self.mitigated.iter().filter(|at| now.since(**at) <= self.rule.lock_window).count();
+        self.rule.lock_storms > 0 && within >= self.rule.lock_storms as usize
+    }
+
+    /// Counts a mitigated storm, and forgets those that no lock rule looks at any more.
+    pub(super) fn note_mitigated(&mut self, now: MonoTime) {
+        let window = self.rule.lock_window;
+        self.mitigated.retain(|at| now.since(*at) <= window);
+        self.mitigated.push(now);
+    }
+
+    /// What a reading means for the phase.
+    pub(super) fn trigger(&self, evidence: &Evidence, now: MonoTime) -> Trigger {
+        let onset = evidence.onset.unwrap_or(now);
+        let choppy = evidence.choppy && self.rule.choppy_acts;
+        let class = match (evidence.unbroken, evidence.demand) {
+            (true, Demand::Known) => Some(Class::Blocked),
+            (true, Demand::Unknown) if now.since(onset) >= self.rule.idle_escalate => {
+                Some(Class::DemandUnknown)
+            }
+            (true, Demand::Unknown) => None,
+            (false, _) => choppy.then_some(Class::Choppy),
+        };
+        if !evidence.blocked && !choppy {
+            return Trigger::Clear;
+        }
+        Trigger::Blocked(class.map(|class| Onset { since: onset, class }))
+    }
+
+    pub(super) fn is_estimated(&self) -> bool {
+        self.evidence.is_some_and(|evidence| evidence.quality == Quality::Estimated)
+    }
+}

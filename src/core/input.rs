@@ -1,0 +1,226 @@
+//! Everything that can change a decision, and everything a decision can want. Both are recorded.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::action::{ActionKind, Order, PauseConfig, Report};
+use crate::binding::Bound;
+use crate::durable::Durable;
+use crate::event::Event;
+use crate::ids::{ActionId, PortIdentity, PortKey};
+use crate::settings::Settings;
+use crate::units::{Direction, MonoTime, PriorityMask, Queue};
+
+/// What the engine is told, always together with the time.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Input {
+    /// A port was found, or its counters have other names now.
+    Bound(BoundPort),
+    /// Its counters were read.
+    Reading(Reading),
+    /// Its counters could not be read.
+    ReadFailed(ReadFailed),
+    /// Its link.
+    Link(PortLink),
+    /// Its DCB configuration.
+    Dcb(PortDcb),
+    /// Its 802.3x pause and prevention timeout.
+    Pause(PortPause),
+    /// A devlink health reporter of its.
+    Health(PortHealth),
+    /// The ports that carry the default route.
+    Route(Vec<PortKey>),
+    /// Maintenance of one port, or of all.
+    Maintenance(Maintenance),
+    /// The fleet guard has answered.
+    GuardAnswer(GuardAnswer),
+    /// An order has ended.
+    Outcome(Ended),
+    /// The operator wants something.
+    Command(Command),
+    /// New settings.
+    Reconfigure(Box<Settings>),
+    /// A device is gone.
+    Gone(PortKey),
+    /// What an earlier run has left, and whether anything can be written now. Comes once, first.
+    Journal(Box<JournalState>),
+    /// Time has passed.
+    Tick,
+}
+
+/// See [`Input::Bound`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BoundPort {
+    /// The port.
+    pub port: PortKey,
+    /// Who it is.
+    pub identity: PortIdentity,
+    /// What each value of a reading is, in this order.
+    pub layout: Vec<Bound>,
+    /// How often the source refreshes, where it tells (bnxt's `stats-block-usecs`): overrides the driver table.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refresh: Option<Duration>,
+    /// The actions the actuator can carry out on this port.
+    pub actions: Vec<ActionKind>,
+}
+
+/// See [`Input::Reading`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reading {
+    /// The port.
+    pub port: PortKey,
+    /// The midpoint of the read.
+    pub at: MonoTime,
+    /// How long it took, lock included.
+    pub took: Duration,
+    /// The native values, in the order of the layout.
+    pub values: Vec<u64>,
+}
+
+/// See [`Input::ReadFailed`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReadFailed {
+    /// The port.
+    pub port: PortKey,
+    /// What went wrong, in one line.
+    pub error: String,
+}
+
+/// See [`Input::Link`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PortLink {
+    /// The port.
+    pub port: PortKey,
+    /// Its name now.
+    pub netdev: String,
+    /// Whether it has a carrier; `None` if the kernel does not tell.
+    pub carrier: Option<bool>,
+    /// Mbit/s.
+    pub speed_mbps: Option<u64>,
+    /// Bytes.
+    pub mtu: Option<u32>,
+    /// The bond it is a slave of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bond: Option<String>,
+    /// Times the carrier changed, since the device came.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub carrier_changes: Option<u64>,
+    /// Packets its interface has carried, both directions, as the network stack counts them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub packets: Option<u64>,
+}
+
+/// See [`Input::Dcb`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PortDcb {
+    /// The port.
+    pub port: PortKey,
+    /// Priorities with PFC on; `None` if it cannot be read: then all are watched.
+    pub pfc: Option<PriorityMask>,
+    /// Who decides about the mask.
+    pub owner: DcbOwner,
+}
+
+/// Who decides about a port's DCB configuration.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DcbOwner {
+    /// The host.
+    #[default]
+    Host,
+    /// The firmware's LLDP agent, or another agent on this host.
+    Other,
+}
+
+/// See [`Input::Pause`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PortPause {
+    /// The port.
+    pub port: PortKey,
+    /// 802.3x pause; `None` if it cannot be read.
+    pub pause: Option<PauseConfig>,
+    /// Prevention timeout, milliseconds; `None` if there is none.
+    pub prevention_timeout_ms: Option<u16>,
+}
+
+/// See [`Input::Health`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PortHealth {
+    /// The port.
+    pub port: PortKey,
+    /// The reporter.
+    pub reporter: String,
+    /// Whether it is in error.
+    pub in_error: bool,
+}
+
+/// See [`Input::Maintenance`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Maintenance {
+    /// The port; all if none.
+    pub port: Option<PortKey>,
+    /// Its end; over if none.
+    pub until: Option<MonoTime>,
+}
+
+/// See [`Input::GuardAnswer`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GuardAnswer {
+    /// When the question was asked.
+    pub asked_at: MonoTime,
+    /// The number, or why there is none.
+    pub answer: Result<u64, String>,
+}
+
+/// See [`Input::Outcome`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ended {
+    /// The action.
+    pub action: ActionId,
+    /// What came of it.
+    pub report: Report,
+}
+
+/// What an operator can ask for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Command {
+    /// Acknowledges a lock or a failed undo.
+    Ack {
+        /// The port.
+        port: PortKey,
+        /// The queue.
+        queue: Queue,
+        /// One direction, or both.
+        direction: Option<Direction>,
+    },
+    /// Takes everything back and begins nothing more.
+    Stop,
+}
+
+/// See [`Input::Journal`].
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JournalState {
+    /// What was left behind.
+    pub durable: Durable,
+    /// Whether the journal can be written now.
+    pub writable: bool,
+    /// Seeds the jitter of holds and waits, so that nodes do not act in step.
+    pub seed: u64,
+}
+
+/// What the engine wants done.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Effect {
+    /// Carry out an order.
+    Act(Box<Order>),
+    /// Tell about an event: log, count, stream, record.
+    Emit(Box<Event>),
+    /// Read a port in this interval from now on.
+    Pace(PortKey, Duration),
+    /// Ask the fleet guard.
+    AskGuard,
+}
