@@ -17,6 +17,7 @@ pub mod settings;
 pub mod delta;
 pub mod evidence;
 pub mod phase;
+pub mod trigger;
 pub mod watchdog;
 pub mod policy;
 pub mod durable;

@@ -4,6 +4,7 @@
 mod execution;
 mod kind;
 mod planner;
+mod readback;
 
 pub use execution::{Answer, Execution, Report, Step, TargetCounters};
 pub use kind::{ActionKind, Disruption, UnknownAction, UnknownDisruption};

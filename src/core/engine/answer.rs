@@ -12,8 +12,8 @@ use crate::policy::{
     BUDGET_WINDOW, Facts, GuardFacts, NodeFacts, PauseFacts, PortFacts, Spending, UndoNeed, Veto, objection,
 };
 use crate::settings::Mode;
+use crate::trigger::Trigger;
 use crate::units::{Direction, MonoTime};
-use crate::watchdog::Trigger;
 
 use super::actions::{Action, Stage, StepState};
 use super::port::Port;

@@ -5,8 +5,8 @@ use crate::event::EventKind;
 use crate::ids::{ActionId, PortKey};
 use crate::input::Ended;
 use crate::phase::Phase;
+use crate::trigger::Trigger;
 use crate::units::{Direction, MonoTime, Queue};
-use crate::watchdog::Trigger;
 
 use super::Engine;
 use super::actions::{Stage, StepState};

@@ -14,10 +14,12 @@ mod ending;
 mod ledger;
 mod memory;
 mod observe;
+mod operate;
 mod pace;
 mod port;
 mod queue;
 mod refresh;
+mod sampling;
 mod transition;
 mod view;
 
@@ -31,7 +33,7 @@ use crate::catalog::Counter;
 use crate::durable::{Durable, PortName};
 use crate::event::{Event, EventKind, Place};
 use crate::ids::{ActionId, PortKey};
-use crate::input::{Effect, GuardAnswer, Input, Maintenance};
+use crate::input::{Effect, GuardAnswer, Input};
 use crate::settings::{Mode, Settings};
 use crate::units::MonoTime;
 use actions::Action;
@@ -154,17 +156,6 @@ impl Engine {
 
     fn mode(&self) -> Mode {
         self.settings.mode
-    }
-
-    fn maintenance(&mut self, maintenance: Maintenance) {
-        match maintenance.port {
-            None => self.maintenance_until = maintenance.until,
-            Some(port) => {
-                if let Some(port) = self.ports.get_mut(&port) {
-                    port.maintenance_until = maintenance.until;
-                }
-            }
-        }
     }
 
     fn guard_answer(&mut self, answer: GuardAnswer) {

@@ -3,16 +3,15 @@
 use crate::delta::Gap;
 use crate::event::EventKind;
 use crate::ids::PortKey;
-use crate::input::{BoundPort, Command, PortDcb, PortHealth, PortLink, PortPause, ReadFailed, Reading};
+use crate::input::{BoundPort, PortDcb, PortHealth, PortLink, PortPause, ReadFailed, Reading};
 use crate::phase::{EndReason, Phase};
-use crate::settings::{Mode, Settings};
+use crate::settings::Settings;
+use crate::trigger::{By, Trigger};
 use crate::units::{Direction, MonoTime, PriorityMask, Queue};
-use crate::watchdog::{By, Trigger};
 
-use super::pace::{self, Load};
+use super::Engine;
 use super::port::{Freeze, Port, Taken, pause_enabled};
 use super::queue::Fit;
-use super::{Engine, Stopping};
 
 impl Engine {
     pub(super) fn bound(&mut self, bound: BoundPort, now: MonoTime) {
@@ -32,7 +31,7 @@ impl Engine {
         self.claim(key, now);
     }
 
-    fn configure_port(&mut self, key: PortKey, settings: &Settings, now: MonoTime) {
+    pub(super) fn configure_port(&mut self, key: PortKey, settings: &Settings, now: MonoTime) {
         let Some(port) = self.ports.get_mut(&key) else { return };
         port.configure(settings);
         let refresh = port.refresh();
@@ -341,53 +340,6 @@ impl Engine {
         }
     }
 
-    pub(super) fn command(&mut self, command: Command, now: MonoTime) {
-        match command {
-            Command::Stop => {
-                self.stopping = Stopping::Yes;
-                self.withdraw_all(now);
-            }
-            Command::Ack { port, queue, direction } => {
-                let Some(view) = self.ports.get(&port) else { return };
-                let meant = |index: &usize| {
-                    let state = &view.queues[*index];
-                    state.queue == queue && direction.is_none_or(|direction| direction == state.direction)
-                };
-                for index in (0..view.queues.len()).filter(meant).collect::<Vec<_>>() {
-                    self.emit_queue(now, port, index, EventKind::Acknowledged);
-                    self.trigger(port, index, Trigger::Ack, now);
-                }
-            }
-        }
-    }
-
-    pub(super) fn reconfigure(&mut self, settings: Settings, now: MonoTime) {
-        let before = std::mem::replace(&mut self.settings, settings);
-        let mode = self.mode();
-        let settings = self.settings.clone();
-        for key in self.ports.keys().copied().collect::<Vec<_>>() {
-            if let Some(port) = self.ports.get_mut(&key) {
-                port.detect_told = false;
-            }
-            self.configure_port(key, &settings, now);
-            if mode == Mode::Off {
-                self.trigger_all(key, Trigger::Off, now);
-            }
-        }
-        if before.mode == Mode::Enforce && mode != Mode::Enforce {
-            self.withdraw_all(now);
-        }
-        if before != self.settings {
-            self.emit(now, crate::event::Place::default(), EventKind::Reconfigured { mode });
-        }
-    }
-
-    fn withdraw_all(&mut self, now: MonoTime) {
-        for key in self.ports.keys().copied().collect::<Vec<_>>() {
-            self.trigger_all(key, Trigger::Withdraw, now);
-        }
-    }
-
     /// A device that is gone takes everything along, also what was owed to it.
     pub(super) fn gone(&mut self, key: PortKey, now: MonoTime) {
         let Some(port) = self.ports.get(&key) else { return };
@@ -404,28 +356,5 @@ impl Engine {
         self.emit_port(now, key, EventKind::PortRemoved);
         self.ports.remove(&key);
         self.revision += 1;
-    }
-
-    /// Tells the intervals that follow from what all reads of the node take.
-    pub(super) fn set_paces(&mut self) {
-        let poll = &self.settings.poll;
-        let loads = self.ports.values().map(|port| Load { gait: port.pacing.gait(), took: port.took });
-        let stretch = pace::stretch(loads, poll);
-        let mut slower = Vec::new();
-        for (key, port) in &mut self.ports {
-            let fast = port.pacing.fast(poll);
-            if let Some(interval) = pace::apply(&mut port.pacing, stretch, poll) {
-                self.out.push(crate::input::Effect::Pace(*key, interval));
-            }
-            if port.pacing.fast(poll) != fast {
-                slower.push(*key);
-            }
-        }
-        let settings = if slower.is_empty() { return } else { self.settings.clone() };
-        for key in slower {
-            if let Some(port) = self.ports.get_mut(&key) {
-                port.configure(&settings);
-            }
-        }
     }
 }

@@ -9,8 +9,8 @@ use crate::evidence::{Demand, Evidence, Quality, THROTTLED, Track, Windows};
 use crate::ids::StormId;
 use crate::phase::{Class, Phase};
 use crate::settings::Rule;
+use crate::trigger::{Onset, Terms, Trigger};
 use crate::units::{Direction, MonoTime, Permille, Queue};
-use crate::watchdog::{Onset, Terms, Trigger};
 
 use super::ledger::Places;
 

@@ -8,8 +8,9 @@ use crate::evidence::{Quality, THROTTLED};
 use crate::ids::{PortKey, StormId};
 use crate::phase::{Class, EndReason, Phase};
 use crate::settings::Mode;
+use crate::trigger::{By, Decision, Onset, Trigger};
 use crate::units::{MonoTime, Queue};
-use crate::watchdog::{By, Decision, Onset, Trigger, step};
+use crate::watchdog::step;
 
 use super::port::pause_enabled;
 use super::queue::QueueState;
