@@ -351,3 +351,6 @@ fn from_suspended(mut suspended: Suspended, trigger: Trigger) -> Phase {
     }
     if suspended.carrier_lost || suspended.pfc_off { Phase::Suspended(suspended) } else { Phase::Healthy }
 }
+
+#[cfg(test)]
+mod tests;
