@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::drivers::{Overflow, Width};
 
 /// How much a counter has grown since the reading before, or why that is not known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Change {
     /// Grown by this much, in native units.
     By(u64),
@@ -76,7 +76,7 @@ impl Gap {
 }
 
 /// One counter followed through its readings.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tracker {
     baseline: Option<u64>,
     /// A value that did not follow from the baseline, kept until the next reading confirms or refutes it.

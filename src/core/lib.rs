@@ -25,4 +25,5 @@ pub mod event;
 pub mod input;
 pub mod engine;
 pub mod snapshot;
+pub mod record;
 pub mod doc;

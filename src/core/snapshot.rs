@@ -40,9 +40,9 @@ pub struct Snapshot {
     /// Share of time that all reads together take, by what they took lately and how often they come.
     pub rtnl_share: Permille,
     /// Events told, by name.
-    pub events: BTreeMap<&'static str, u64>,
+    pub events: BTreeMap<String, u64>,
     /// Answers of the fleet guard: below_limit, above_limit, failed.
-    pub guard_answers: BTreeMap<&'static str, u64>,
+    pub guard_answers: BTreeMap<String, u64>,
     /// From the onset of a storm to its detection.
     pub detection: Histogram,
     /// Time that actions took.

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::binding::Bound;
 use crate::catalog::{Counter, PauseSlots, Slot, Unit};
 use crate::delta::{Change, Gap, Tracker, is_saturated};
@@ -15,7 +17,7 @@ const SPEED_UNKNOWN_MBPS: u64 = 1_600_000;
 const FRAME_BYTES_MIN: u64 = 64;
 
 /// The counters of one port.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Ledger {
     layout: Vec<Bound>,
     limits: Vec<LimitOf>,
@@ -29,7 +31,7 @@ pub(super) struct Ledger {
 }
 
 /// Which limit holds for a counter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum LimitOf {
     Time,
     Bytes,
@@ -47,7 +49,7 @@ struct Limits {
 }
 
 /// The places of one queue's counters in the layout.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Places {
     pub(super) time: Option<usize>,
     pub(super) frames: Option<usize>,
@@ -138,6 +140,17 @@ impl Ledger {
             }
         }
         moved
+    }
+
+    /// Forgets the counters that no decision looks at.
+    pub(super) fn narrow(&mut self) {
+        let kept = (0..self.layout.len()).filter(|&i| is_watched(self.layout[i].slot.counter())).collect::<Vec<_>>();
+        self.limits = kept.iter().map(|&i| self.limits[i]).collect();
+        self.trackers = kept.iter().map(|&i| self.trackers[i]).collect();
+        self.changes = kept.iter().map(|&i| self.changes[i]).collect();
+        self.raw = kept.iter().map(|&i| self.raw[i]).collect();
+        self.layout = kept.iter().map(|&i| self.layout[i]).collect();
+        self.traffic = (0..self.layout.len()).filter(|&i| is_traffic(self.layout[i].slot.counter())).collect();
     }
 
     /// Forgets the last reading, not the totals.

@@ -29,6 +29,8 @@ pub use view::Histogram;
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 use crate::catalog::Counter;
 use crate::durable::{Durable, PortName};
 use crate::event::{Event, EventKind, Place};
@@ -46,7 +48,7 @@ pub const fn is_watched(counter: Counter) -> bool {
 }
 
 /// See the module.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Engine {
     settings: Settings,
     ports: BTreeMap<PortKey, Port>,
@@ -67,7 +69,7 @@ pub struct Engine {
 }
 
 /// Whether the agent is about to end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum Stopping {
     No,
     Yes,
@@ -134,6 +136,19 @@ impl Engine {
             port.queues.iter().filter_map(|queue| queue.deadline()).chain(sight)
         });
         queues.min()
+    }
+
+    /// A copy that holds only what decisions look at: where a recording begins that begins later than the agent.
+    #[must_use]
+    pub fn checkpoint(&self) -> Self {
+        let mut copy = self.clone();
+        for port in copy.ports.values_mut() {
+            port.ledger.narrow();
+            for queue in &mut port.queues {
+                queue.places = port.ledger.places(queue.queue, queue.direction);
+            }
+        }
+        copy
     }
 
     /// Counts up whenever [`Engine::durable`] has changed.

@@ -3,6 +3,8 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::settings::Poll;
 use crate::units::{MonoTime, Permille, nanos};
 
@@ -14,7 +16,7 @@ const CALM_SHARE_MIN: u64 = 4;
 const UNIT: u64 = 1000;
 
 /// The pace of one port.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Pacing {
     gait: Gait,
     active_at: MonoTime,
@@ -23,7 +25,7 @@ pub(super) struct Pacing {
 }
 
 /// See the module.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Gait {
     Calm,
     Fast,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::action::{ActionKind, ActionResult, PauseConfig};
 use crate::delta::{Gap, growth_of_statistics};
@@ -30,7 +30,7 @@ const SLACK_MIN: Duration = Duration::from_millis(1);
 const FROZEN_UPDATES: u32 = 2;
 
 /// One port.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Port {
     pub(super) key: PortKey,
     pub(super) identity: PortIdentity,
@@ -60,6 +60,7 @@ pub(super) struct Port {
     pub(super) last_error: Option<String>,
     pub(super) detect_told: bool,
     pub(super) accounts: PortAccounts,
+    #[serde(with = "pairs")]
     pub(super) results: BTreeMap<(ActionKind, ActionResult), u64>,
     pub(super) acted_at: BTreeMap<ActionKind, MonoTime>,
     pub(super) vetoes: BTreeMap<Veto, u64>,
@@ -68,7 +69,7 @@ pub(super) struct Port {
 }
 
 /// What the metrics count.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PortAccounts {
     /// Readings taken.
     pub readings: u64,
@@ -327,5 +328,24 @@ pub(super) fn pause_enabled(pause: PauseConfig, direction: Direction) -> bool {
     match direction {
         Direction::Rx => pause.rx,
         Direction::Tx => pause.tx,
+    }
+}
+
+/// JSON keys are texts; these keys are not, so the map is written as pairs.
+mod pairs {
+    use std::collections::BTreeMap;
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use crate::action::{ActionKind, ActionResult};
+
+    type Results = BTreeMap<(ActionKind, ActionResult), u64>;
+
+    pub(super) fn serialize<S: Serializer>(results: &Results, serializer: S) -> Result<S::Ok, S::Error> {
+        results.iter().collect::<Vec<_>>().serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Results, D::Error> {
+        Ok(Vec::deserialize(deserializer)?.into_iter().collect())
     }
 }

@@ -20,7 +20,7 @@ pub const RATIO_BUCKETS: [u16; 9] = [1, 10, 50, 100, 250, 500, 750, 900, 1000];
 const RATIO_SECONDS: usize = 60;
 
 /// One queue in one direction.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct QueueState {
     pub(super) queue: Queue,
     pub(super) direction: Direction,
@@ -49,7 +49,7 @@ pub(super) struct QueueState {
 }
 
 /// Whether the source is fast enough for the `detect` that was set for this port by name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Fit {
     Fits,
     TooSlow,

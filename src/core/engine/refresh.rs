@@ -6,6 +6,8 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::units::MonoTime;
 
 /// Steps of equal length that have to be seen.
@@ -18,7 +20,7 @@ const PACKETS_MIN: u64 = 50;
 const LIVE: Duration = Duration::from_millis(100);
 
 /// See the module.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct RefreshMeter {
     changed_at: Option<MonoTime>,
     unchanged: u32,

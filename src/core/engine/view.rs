@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::action::ActionKind;
 use crate::event::EventKind;
@@ -35,7 +35,7 @@ const ACTING_BOUNDS: &[u64] =
     &[1_000_000, 10_000_000, 100_000_000, 500_000_000, 1_000_000_000, 5_000_000_000, 30_000_000_000];
 
 /// A distribution of spans.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Histogram {
     /// Upper bounds, ns, ascending.
     pub bounds: Vec<u64>,
@@ -62,10 +62,10 @@ impl Histogram {
 }
 
 /// Counts that belong to no port.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct NodeCounts {
-    events: BTreeMap<&'static str, u64>,
-    guard_answers: BTreeMap<&'static str, u64>,
+    events: BTreeMap<String, u64>,
+    guard_answers: BTreeMap<String, u64>,
     pub(super) detection: Histogram,
     action_took: BTreeMap<ActionKind, Histogram>,
 }
@@ -83,7 +83,7 @@ impl Default for NodeCounts {
 
 impl NodeCounts {
     pub(super) fn note_event(&mut self, kind: &EventKind) {
-        *self.events.entry(kind.name()).or_default() += 1;
+        *self.events.entry(kind.name().to_owned()).or_default() += 1;
     }
 
     pub(super) fn note_guard(&mut self, answer: &GuardAnswer, guard: Option<&Guard>) {
@@ -92,7 +92,7 @@ impl NodeCounts {
             (Ok(_), Some(_)) => "above_limit",
             (Ok(_), None) | (Err(_), _) => "failed",
         };
-        *self.guard_answers.entry(result).or_default() += 1;
+        *self.guard_answers.entry(result.to_owned()).or_default() += 1;
     }
 
     pub(super) fn note_action_took(&mut self, kind: ActionKind, took: Duration) {

@@ -82,7 +82,7 @@ pub struct Evidence {
 }
 
 /// What a judgement needs of the settings, in nanoseconds, computed once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Windows {
     direction: Direction,
     detect: Duration,
@@ -114,7 +114,7 @@ impl Windows {
 }
 
 /// The memory of one queue and direction.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Track {
     recent: Curve,
     coarse: Curve,
@@ -132,7 +132,7 @@ pub struct Track {
 
 /// Whether something was seen in the last reading, and in the one before as well: once may be the edge of
 /// something else.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 enum Run {
     #[default]
     No,

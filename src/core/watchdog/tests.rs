@@ -77,7 +77,8 @@ fn columns() -> [Phase; 10] {
     ]
 }
 
-const FOUND: Trigger = Trigger::Blocked(Some(Onset { since: MonoTime::from_millis(99_500), class: Class::Blocked }));
+const FOUND: Trigger =
+    Trigger::Blocked(Some(Onset { since: MonoTime::from_millis(99_500), class: Class::Blocked }));
 
 /// One row per thing that can happen; a cell is the phase that follows and what is wanted, `=` for no change.
 #[rustfmt::skip]
@@ -155,7 +156,8 @@ fn every_cell_of_the_phase_table_is_as_written() {
 fn follow(phase: Phase, triggers: &[(u64, Trigger)]) -> (Phase, Vec<Decision>) {
     let mut decisions = Vec::new();
     let phase = triggers.iter().fold(phase, |phase, (millis, trigger)| {
-        let (after, decision) = step(phase, *trigger, &Terms { now: NOW + Duration::from_millis(*millis), ..terms() });
+        let (after, decision) =
+            step(phase, *trigger, &Terms { now: NOW + Duration::from_millis(*millis), ..terms() });
         decisions.extend(decision);
         after
     });
@@ -209,13 +211,15 @@ fn a_storm_with_an_action_under_way_waits_for_the_outcome_whatever_happens() {
 fn the_undo_comes_at_its_due_time_and_blindness_does_not_delay_it() {
     let (phase, _) = follow(Phase::Mitigated(mitigated()), &[(4999, Trigger::Blind)]);
     assert_eq!(phase.label(), "mitigated");
-    let (phase, decisions) = follow(Phase::Mitigated(mitigated()), &[(4999, Trigger::Blind), (5000, Trigger::Blind)]);
+    let (phase, decisions) =
+        follow(Phase::Mitigated(mitigated()), &[(4999, Trigger::Blind), (5000, Trigger::Blind)]);
     assert_eq!((phase.label(), &decisions[..]), ("undoing", &[Decision::Undo(ACTION)][..]));
 }
 
 #[test]
 fn pause_that_is_seen_moves_the_undo_on_but_never_past_the_longest_hold() {
-    let (phase, _) = follow(Phase::Mitigated(mitigated()), &[(4900, Trigger::Blocked(None)), (5899, Trigger::Clear)]);
+    let (phase, _) =
+        follow(Phase::Mitigated(mitigated()), &[(4900, Trigger::Blocked(None)), (5899, Trigger::Clear)]);
     assert_eq!(phase.label(), "mitigated");
     let short = Mitigated { due_max: at(106), ..mitigated() };
     let seen = (0..70).map(|i| (i * 100, Trigger::Blocked(None))).collect::<Vec<_>>();
@@ -228,9 +232,11 @@ fn the_clocks_wait_for_a_carrier_that_we_took_at_most_a_minute() {
     let lost = (1000, Trigger::CarrierLost(By::Us));
     let (phase, _) = follow(Phase::Mitigated(mitigated()), &[lost, (20_000, Trigger::Time)]);
     assert_eq!(phase.label(), "mitigated", "its due time has passed, the carrier has not come");
-    let (phase, _) = follow(Phase::Mitigated(mitigated()), &[lost, (4000, Trigger::CarrierUp), (7999, Trigger::Time)]);
+    let (phase, _) =
+        follow(Phase::Mitigated(mitigated()), &[lost, (4000, Trigger::CarrierUp), (7999, Trigger::Time)]);
     assert_eq!(phase.label(), "mitigated", "three seconds without carrier are added");
-    let (phase, _) = follow(Phase::Mitigated(mitigated()), &[lost, (4000, Trigger::CarrierUp), (8000, Trigger::Time)]);
+    let (phase, _) =
+        follow(Phase::Mitigated(mitigated()), &[lost, (4000, Trigger::CarrierUp), (8000, Trigger::Time)]);
     assert_eq!(phase.label(), "undoing");
     let (phase, _) = follow(Phase::Mitigated(mitigated()), &[lost, (61_000, Trigger::Time)]);
     assert_eq!(phase.label(), "undoing");
@@ -289,8 +295,10 @@ fn each_relapse_doubles_the_hold_up_to_the_longest() {
 
 #[test]
 fn a_probation_lasts_from_the_carrier_that_our_undo_took() {
-    let (phase, _) =
-        follow(Phase::Probation(probation()), &[(1000, Trigger::CarrierLost(By::Us)), (60_000, Trigger::Time)]);
+    let (phase, _) = follow(
+        Phase::Probation(probation()),
+        &[(1000, Trigger::CarrierLost(By::Us)), (60_000, Trigger::Time)],
+    );
     assert_eq!(phase.label(), "probation");
     let (phase, _) = follow(
         Phase::Probation(probation()),
