@@ -1,1 +1,3 @@
 //! The agent's modules in reading order, so that tests, benches and fuzz targets can link them.
+
+pub mod clock;

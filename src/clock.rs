@@ -1,0 +1,52 @@
+//! The only file that reads clocks; everything else gets instants as values.
+//! Never waits, never converts between the two clocks it reads.
+
+use std::{fs, io};
+
+use jiff::Timestamp;
+use rocewatch_core::units::MonoTime;
+use rustix::time::{ClockId, clock_gettime};
+
+/// Where the kernel tells one boot from another.
+const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
+
+/// This instant since boot, time asleep included (`CLOCK_BOOTTIME`).
+#[must_use]
+pub fn now() -> MonoTime {
+    let since_boot = clock_gettime(ClockId::Boottime);
+    // Both parts of this clock are never negative, so the casts lose nothing.
+    MonoTime::from_nanos((since_boot.tv_sec as u64) * 1_000_000_000 + since_boot.tv_nsec as u64)
+}
+
+/// This instant in the calendar, for people and other machines to read. It may jump; no decision is made from it.
+#[must_use]
+pub fn wall() -> Timestamp {
+    Timestamp::now()
+}
+
+/// Which boot a [`MonoTime`] counts from: another value, and stored instants mean nothing any more.
+///
+/// # Errors
+///
+/// If the kernel's file cannot be read, as where `/proc` is not mounted.
+pub fn boot_id() -> Result<String, BootIdError> {
+    fs::read_to_string(BOOT_ID).map(|text| text.trim_end().to_owned()).map_err(BootIdError)
+}
+
+/// The boot cannot be told from others.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot read the id of this boot from {BOOT_ID}")]
+pub struct BootIdError(#[source] io::Error);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_since_boot_grows_and_is_not_the_calendar() {
+        let first = now();
+        let second = now();
+        assert!(second >= first);
+        assert!(i64::try_from(second.as_nanos()).unwrap() < i64::try_from(wall().as_nanosecond()).unwrap());
+    }
+}
