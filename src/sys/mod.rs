@@ -1,7 +1,13 @@
 //! The kernel's edge: what the agent asks of Linux, and the decoding of what comes back. In reading order.
+//!
+//! The only folder with `unsafe`, and of that only `ethtool_ioctl`. Everything is read; nothing here changes the
+//! machine, decides, or reads a clock.
 
 pub mod uapi;
 pub mod netdev;
+
+mod ethtool_ioctl;
+pub mod ethtool;
 
 pub mod netlink_wire;
 pub mod netlink;

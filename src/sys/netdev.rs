@@ -44,6 +44,11 @@ impl NetdevName {
         // The only constructor copies a whole `str` without NUL, so this is always valid.
         str::from_utf8(&self.bytes[..len]).unwrap_or_default()
     }
+
+    /// The name as the kernel's structures carry it: NUL-padded, always terminated.
+    pub(super) const fn padded(self) -> [u8; IFNAMSIZ] {
+        self.bytes
+    }
 }
 
 impl std::str::FromStr for NetdevName {
@@ -98,5 +103,6 @@ mod tests {
         for name in ["e", "enp59s0f0np0", "fifteen-letters", "größte"] {
             assert_eq!(NetdevName::new(name).unwrap().as_str(), name);
         }
+        assert_eq!(NetdevName::new("fifteen-letters").unwrap().padded()[15], 0);
     }
 }
