@@ -14,3 +14,5 @@ pub mod netlink;
 pub mod link;
 pub mod rtnl;
 pub mod link_watch;
+
+pub mod sysfs_net;
