@@ -2,3 +2,8 @@
 
 pub mod clock;
 pub mod sys;
+pub mod sources;
+pub mod actuate;
+pub mod guard;
+pub mod recorder;
+pub mod replay;

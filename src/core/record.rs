@@ -26,7 +26,7 @@ pub enum Line {
         /// When the engine took it.
         at: MonoTime,
         /// The input.
-        input: Input,
+        input: Box<Input>,
     },
     /// What the input before led to. Left out where that is nothing.
     Effects {

@@ -144,13 +144,15 @@ impl Ledger {
 
     /// Forgets the counters that no decision looks at.
     pub(super) fn narrow(&mut self) {
-        let kept = (0..self.layout.len()).filter(|&i| is_watched(self.layout[i].slot.counter())).collect::<Vec<_>>();
+        let kept =
+            (0..self.layout.len()).filter(|&i| is_watched(self.layout[i].slot.counter())).collect::<Vec<_>>();
         self.limits = kept.iter().map(|&i| self.limits[i]).collect();
         self.trackers = kept.iter().map(|&i| self.trackers[i]).collect();
         self.changes = kept.iter().map(|&i| self.changes[i]).collect();
         self.raw = kept.iter().map(|&i| self.raw[i]).collect();
         self.layout = kept.iter().map(|&i| self.layout[i]).collect();
-        self.traffic = (0..self.layout.len()).filter(|&i| is_traffic(self.layout[i].slot.counter())).collect();
+        self.traffic =
+            (0..self.layout.len()).filter(|&i| is_traffic(self.layout[i].slot.counter())).collect();
     }
 
     /// Forgets the last reading, not the totals.

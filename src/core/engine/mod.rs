@@ -36,6 +36,7 @@ use crate::durable::{Durable, PortName};
 use crate::event::{Event, EventKind, Place};
 use crate::ids::{ActionId, PortKey};
 use crate::input::{Effect, GuardAnswer, Input};
+use crate::phase::Phase;
 use crate::settings::{Mode, Settings};
 use crate::units::MonoTime;
 use actions::Action;
@@ -167,6 +168,22 @@ impl Engine {
     #[must_use]
     pub fn is_settled(&self) -> bool {
         self.actions.is_empty()
+    }
+
+    /// Whether nothing is left to do about any storm: none is open, nothing is in force or on probation.
+    #[must_use]
+    pub fn is_quiet(&self) -> bool {
+        self.actions.is_empty()
+            && self.ports.values().flat_map(|port| &port.queues).all(|queue| match queue.phase {
+                Phase::Healthy | Phase::Suspended(_) => true,
+                Phase::Locked(locked) => locked.storm.is_none(),
+                Phase::Suspect
+                | Phase::Storm(_)
+                | Phase::Mitigated(_)
+                | Phase::Undoing(_)
+                | Phase::UndoFailed(_)
+                | Phase::Probation(_) => false,
+            })
     }
 
     fn mode(&self) -> Mode {

@@ -1,0 +1,91 @@
+//! Runs the operator's command: no shell, the evidence on its standard input, ended after its time.
+
+use std::io::Write;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use rocewatch_core::action::ExecCall;
+
+use crate::clock;
+
+/// How often a running command is looked at.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Runs `call` to its end.
+///
+/// # Errors
+/// If it cannot be started, ends with another status than 0, or takes longer than it may.
+pub fn run(call: &ExecCall) -> Result<(), String> {
+    let Some((program, arguments)) = call.command.split_first() else { return Err("no command".into()) };
+    let mut child = Command::new(program)
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .map_err(|error| format!("{program}: {error}"))?;
+    if let Some(mut stdin) = child.stdin.take() {
+        let evidence = call.stdin.clone();
+        // A command that does not read its input must not hold anything up: the pipe is written aside.
+        let written = thread::Builder::new().name("exec-stdin".into()).spawn(move || {
+            let _ = stdin.write_all(evidence.as_bytes());
+        });
+        drop(written);
+    }
+    wait(&mut child, program, call.timeout)
+}
+
+fn wait(child: &mut Child, program: &str, timeout: Duration) -> Result<(), String> {
+    let began = clock::now();
+    loop {
+        match child.try_wait() {
+            Ok(Some(status)) if status.success() => return Ok(()),
+            Ok(Some(status)) => return Err(format!("{program}: {status}")),
+            Ok(None) if clock::now().since(began) < timeout => thread::sleep(LOOK),
+            Ok(None) => {
+                let _ = child.kill();
+                let _ = child.wait();
+                return Err(format!("{program}: ended after {} ms", timeout.as_millis()));
+            }
+            Err(error) => return Err(format!("{program}: {error}")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call(command: &[&str], millis: u64, stdin: &str) -> ExecCall {
+        ExecCall {
+            command: command.iter().map(|&part| part.to_owned()).collect(),
+            timeout: Duration::from_millis(millis),
+            stdin: stdin.into(),
+        }
+    }
+
+    #[test]
+    fn a_command_gets_the_evidence_on_its_standard_input() {
+        assert_eq!(run(&call(&["grep", "-q", "storm"], 5000, "a storm")), Ok(()));
+        assert!(run(&call(&["grep", "-q", "storm"], 5000, "nothing")).is_err());
+    }
+
+    #[test]
+    fn a_command_that_takes_too_long_is_ended() {
+        let error = run(&call(&["sleep", "60"], 50, "")).unwrap_err();
+        assert_eq!(error, "sleep: ended after 50 ms");
+    }
+
+    #[test]
+    fn a_command_that_is_not_there_is_named() {
+        let error = run(&call(&["/no/such/hook"], 50, "")).unwrap_err();
+        assert!(error.starts_with("/no/such/hook: "), "{error}");
+    }
+
+    #[test]
+    fn a_command_that_does_not_read_holds_nothing_up() {
+        let much = "x".repeat(1 << 20);
+        assert_eq!(run(&call(&["true"], 5000, &much)), Ok(()));
+    }
+}

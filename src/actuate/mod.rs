@@ -1,0 +1,161 @@
+//! The only part that changes the machine. It carries out orders of the engine, step by step, each order on a
+//! thread of its own, and reports what became of them. It decides nothing.
+
+mod exec;
+mod journal;
+
+pub use exec::run as run_command;
+pub use journal::{Journal, JournalError, Stored};
+
+use std::collections::BTreeMap;
+use std::sync::mpsc::SyncSender;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+use rocewatch_core::action::{Answer, Execution, Op, Order, PortConfig, Step, Target, TargetCounters};
+use rocewatch_core::binding::Binding;
+use rocewatch_core::catalog::PauseSlots;
+use rocewatch_core::drivers::{self, PacketScope};
+use rocewatch_core::durable::Durable;
+use rocewatch_core::ids::PortKey;
+use rocewatch_core::input::{Ended, Input};
+use rocewatch_core::units::{Priority, Queue};
+
+use crate::clock;
+use crate::sources::Source;
+
+/// What can be set, and read back, on one port.
+pub trait Machine: Send + Sync {
+    /// What the port is set to.
+    ///
+    /// # Errors
+    /// In one line, what cannot be read and why.
+    fn config(&self) -> Result<PortConfig, String>;
+
+    /// Changes one thing.
+    ///
+    /// # Errors
+    /// In one line, what the machine answered.
+    fn apply(&self, op: &Op) -> Result<(), String>;
+}
+
+/// A port as the actuator needs it.
+pub struct Station {
+    /// Sets and reads back.
+    pub machine: Arc<dyn Machine>,
+    /// Reads the counters, apart from the poller, which may be in the middle of a read.
+    pub source: Box<dyn Source>,
+    /// The port's driver.
+    pub driver: String,
+}
+
+type Stations = BTreeMap<PortKey, Arc<Mutex<Station>>>;
+
+/// The actuator.
+pub struct Actuator {
+    stations: Stations,
+    journal: Arc<Mutex<Journal>>,
+    inputs: SyncSender<Input>,
+}
+
+impl Actuator {
+    /// An actuator that knows no port yet.
+    #[must_use]
+    pub fn new(journal: Arc<Mutex<Journal>>, inputs: SyncSender<Input>) -> Self {
+        Self { stations: BTreeMap::new(), journal, inputs }
+    }
+
+    /// Makes a port known.
+    pub fn add(&mut self, port: PortKey, station: Station) {
+        self.stations.insert(port, Arc::new(Mutex::new(station)));
+    }
+
+    /// Forgets a port.
+    pub fn remove(&mut self, port: PortKey) {
+        self.stations.remove(&port);
+    }
+
+    /// Carries out an order and reports to the engine. `durable` is what the journal has to hold before anything is
+    /// changed.
+    pub fn carry_out(&self, order: Order, durable: Durable, revision: u64) {
+        let (port, action) = match &order {
+            Order::Do(plan) => (plan.port, plan.id),
+            Order::Undo(undo) => (undo.port, undo.id),
+        };
+        let Some(station) = self.stations.get(&port).cloned() else {
+            tracing::error!(port = port.0, action = action.0, "order for a port that is gone");
+            return;
+        };
+        let (journal, inputs) = (Arc::clone(&self.journal), self.inputs.clone());
+        let work = move || {
+            let mut station = station.lock().unwrap_or_else(PoisonError::into_inner);
+            let report = carry_out(&mut station, order, &journal, &durable, revision);
+            // The engine is gone only when the agent ends.
+            let _ = inputs.send(Input::Outcome(Ended { action, report }));
+        };
+        if let Err(error) = thread::Builder::new().name(format!("act-{}", action.0)).spawn(work) {
+            tracing::error!(action = action.0, %error, "no thread for an order");
+        }
+    }
+}
+
+fn carry_out(
+    station: &mut Station,
+    order: Order,
+    journal: &Mutex<Journal>,
+    durable: &Durable,
+    revision: u64,
+) -> rocewatch_core::action::Report {
+    let targets = match &order {
+        Order::Do(plan) => plan.targets.clone(),
+        Order::Undo(_) => Vec::new(),
+    };
+    let mut execution = Execution::new(order);
+    let mut answer = Answer::Start;
+    loop {
+        answer = match execution.next(clock::now(), answer) {
+            Step::Done(report) => return report,
+            Step::Persist => {
+                let mut journal = journal.lock().unwrap_or_else(PoisonError::into_inner);
+                Answer::Persisted(journal.store(durable, revision).map_err(|error| error.to_string()))
+            }
+            Step::ReadCounters => Answer::Counters(station.counters(&targets)),
+            Step::ReadConfig => Answer::Config(station.machine.config()),
+            Step::Apply(op) => Answer::Applied(station.machine.apply(&op)),
+            Step::Wait(until) => {
+                thread::sleep(until.since(clock::now()));
+                Answer::Waited
+            }
+        };
+    }
+}
+
+impl Station {
+    /// A fresh reading of the counters that a plan is about.
+    fn counters(&mut self, targets: &[Target]) -> Result<Vec<TargetCounters>, String> {
+        let driver = drivers::for_driver(&self.driver);
+        let names = self.source.names().map_err(|error| error.to_string())?;
+        let binding = Binding::new(driver, &names);
+        let (mut raw, mut values) = (Vec::new(), Vec::new());
+        let began = clock::now();
+        self.source.read(&mut raw).map_err(|error| error.to_string())?;
+        let at = began + clock::now().since(began) / 2;
+        binding.pick(&raw, &mut values).map_err(|error| error.to_string())?;
+        let value =
+            |slot| binding.layout().iter().position(|bound| bound.slot == slot).map(|place| values[place]);
+        let packets = |target: &Target| match (target.queue, driver.caps.priority_packets) {
+            (_, PacketScope::None) => None,
+            (Queue::Priority(_), _) => value(PauseSlots::of(target.queue, target.direction).packets),
+            (Queue::Global, _) => Priority::ALL
+                .into_iter()
+                .map(|p| value(PauseSlots::of(Queue::Priority(p), target.direction).packets))
+                .sum(),
+        };
+        let of = |target: &Target| TargetCounters {
+            at,
+            pause_native: value(PauseSlots::of(target.queue, target.direction).time),
+            packets: packets(target),
+        };
+        Ok(targets.iter().map(of).collect())
+    }
+}

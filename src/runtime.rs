@@ -1,0 +1,196 @@
+//! The loop: inputs in, effects out, and what it means for everybody else. It decides nothing.
+//!
+//! It runs on a thread of its own, so that no scrape and no client can make it late.
+
+use std::collections::BTreeMap;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use rocewatch_core::engine::Engine;
+use rocewatch_core::event::Event;
+use rocewatch_core::ids::PortKey;
+use rocewatch_core::input::{Command, Effect, GuardAnswer, Input};
+use rocewatch_core::settings::Guard;
+use rocewatch_core::snapshot::Snapshot;
+use rocewatch_core::units::MonoTime;
+use tokio::sync::watch;
+
+use crate::actuate::{Actuator, Journal};
+use crate::clock;
+use crate::guard::Asker;
+use crate::recorder::Recorder;
+use crate::sources::Poller;
+
+/// Inputs that may wait for the engine: a reading of each of a hundred ports, with room for what they lead to.
+pub const INPUTS_MAX: usize = 1024;
+/// The page is never rendered more often than this, so neither is what it is rendered from.
+const PUBLISH_EVERY: Duration = Duration::from_millis(100);
+/// The ages on the page go on even when nothing happens.
+const PUBLISH_AT_LEAST: Duration = Duration::from_secs(1);
+/// After a stop, the time the actuator has for its undos. A kernel that is slower keeps them in the journal, and the
+/// next start takes them back.
+const STOP_MAX: Duration = Duration::from_secs(45);
+/// The journal is written at most so often for what is no plan; a plan writes it itself, first.
+const JOURNAL_EVERY: Duration = Duration::from_millis(200);
+
+/// The pollers by port; discovery starts and ends them, the loop sets their pace.
+pub type Pollers = Arc<Mutex<BTreeMap<PortKey, Poller>>>;
+
+/// Where events go.
+pub trait EventSink: Send {
+    /// Takes one event.
+    fn take(&mut self, event: &Arc<Event>);
+}
+
+/// What the loop hands its effects to.
+pub struct Outlets {
+    /// Carries out orders.
+    pub actuator: Arc<Actuator>,
+    /// Sets the pace of reading.
+    pub pollers: Pollers,
+    /// Writes the engine's memory.
+    pub journal: Arc<Mutex<Journal>>,
+    /// Writes down inputs and effects.
+    pub recorder: Recorder,
+    /// Gets every snapshot.
+    pub snapshots: watch::Sender<Arc<Snapshot>>,
+    /// Get every event, in this order.
+    pub sinks: Vec<Box<dyn EventSink>>,
+    /// Asks the fleet guard.
+    pub guard: Option<(Guard, Asker)>,
+}
+
+/// The loop and all it owns.
+pub struct Runtime {
+    engine: Engine,
+    inputs: Receiver<Input>,
+    outlets: Outlets,
+    published_at: MonoTime,
+    dirty: bool,
+    journalled_at: MonoTime,
+    journalled: u64,
+    journal_failed: bool,
+    stop_at: Option<MonoTime>,
+}
+
+impl Runtime {
+    /// A loop around `engine`.
+    #[must_use]
+    pub fn new(engine: Engine, inputs: Receiver<Input>, outlets: Outlets) -> Self {
+        Self {
+            engine,
+            inputs,
+            outlets,
+            published_at: MonoTime::ZERO,
+            dirty: true,
+            journalled_at: MonoTime::ZERO,
+            journalled: 0,
+            journal_failed: false,
+            stop_at: None,
+        }
+    }
+
+    /// Runs until it was told to stop and everything is taken back.
+    pub fn run(mut self) {
+        loop {
+            let now = clock::now();
+            let input = match self.inputs.recv_timeout(self.wait(now)) {
+                Ok(input) => input,
+                Err(RecvTimeoutError::Timeout) => Input::Tick,
+                Err(RecvTimeoutError::Disconnected) => break,
+            };
+            if matches!(input, Input::Command(Command::Stop)) {
+                self.stop_at = Some(clock::now() + STOP_MAX);
+            }
+            self.take(input);
+            self.publish();
+            self.keep();
+            if self.stop_at.is_some_and(|at| self.engine.is_settled() || clock::now() >= at) {
+                break;
+            }
+        }
+        self.published_at = MonoTime::ZERO;
+        self.publish();
+        self.outlets.recorder.finish();
+    }
+
+    /// How long nothing has to happen.
+    fn wait(&self, now: MonoTime) -> Duration {
+        let publish = if self.dirty { PUBLISH_EVERY } else { PUBLISH_AT_LEAST };
+        let due = [Some(self.published_at + publish), self.engine.next_deadline(), self.stop_at];
+        due.into_iter().flatten().min().map_or(PUBLISH_AT_LEAST, |at| at.since(now))
+    }
+
+    fn take(&mut self, input: Input) {
+        let now = clock::now();
+        self.outlets.recorder.before(now, &self.engine);
+        let effects = self.engine.handle(now, input.clone());
+        self.outlets.recorder.after(now, &input, &effects, &self.engine);
+        self.dirty |= !effects.is_empty() || !matches!(input, Input::Tick);
+        for effect in effects {
+            match effect {
+                Effect::Act(order) => {
+                    let (durable, revision) = (self.engine.durable(), self.engine.durable_revision());
+                    self.outlets.actuator.carry_out(*order, durable, revision);
+                }
+                Effect::Emit(event) => {
+                    let event = Arc::from(event);
+                    self.outlets.sinks.iter_mut().for_each(|sink| sink.take(&event));
+                }
+                Effect::Pace(port, interval) => {
+                    let pollers = self.outlets.pollers.lock().unwrap_or_else(PoisonError::into_inner);
+                    if let Some(poller) = pollers.get(&port) {
+                        poller.set_interval(interval);
+                    }
+                }
+                Effect::AskGuard => self.ask_guard(now),
+            }
+        }
+    }
+
+    fn ask_guard(&self, now: MonoTime) {
+        if let Some((guard, asker)) = &self.outlets.guard {
+            asker.ask(guard.clone(), now);
+        }
+    }
+
+    fn publish(&mut self) {
+        let now = clock::now();
+        let every = if self.dirty { PUBLISH_EVERY } else { PUBLISH_AT_LEAST };
+        if now.since(self.published_at) >= every {
+            self.outlets.snapshots.send_replace(Arc::new(self.engine.snapshot(now)));
+            self.published_at = now;
+            self.dirty = false;
+        }
+    }
+
+    /// Writes the engine's memory when it has changed.
+    fn keep(&mut self) {
+        let revision = self.engine.durable_revision();
+        let now = clock::now();
+        if revision == self.journalled || now.since(self.journalled_at) < JOURNAL_EVERY {
+            return;
+        }
+        let mut journal = self.outlets.journal.lock().unwrap_or_else(PoisonError::into_inner);
+        if !journal.is_writable() {
+            return;
+        }
+        self.journalled = revision;
+        self.journalled_at = now;
+        match journal.store(&self.engine.durable(), revision) {
+            Ok(()) => self.journal_failed = false,
+            Err(error) => {
+                if !std::mem::replace(&mut self.journal_failed, true) {
+                    tracing::error!(%error, "the journal cannot be written");
+                }
+            }
+        }
+    }
+}
+
+/// The answer to a guard that cannot be asked.
+#[must_use]
+pub fn guard_failed(asked_at: MonoTime, error: impl std::fmt::Display) -> Input {
+    Input::GuardAnswer(GuardAnswer { asked_at, answer: Err(error.to_string()) })
+}

@@ -1,0 +1,83 @@
+//! Where counters come from. A source reads and judges nothing; what its values mean is the binding's business.
+
+/// The counters of one port.
+///
+/// Synchronous on purpose: a read can hang under a kernel lock, so each port has a thread of its own.
+pub trait Source: Send {
+    /// The names of all counters, in the order of the values.
+    ///
+    /// # Errors
+    /// [`ReadError`], of which only [`ReadError::Gone`] ends the port.
+    fn names(&mut self) -> Result<Vec<String>, ReadError>;
+
+    /// Replaces `values` by one value for each name that [`Source::names`] gave last.
+    ///
+    /// # Errors
+    /// [`ReadError::NamesChanged`] if the names are others by now; the sample is lost, the names are to be read again.
+    fn read(&mut self, values: &mut Vec<u64>) -> Result<(), ReadError>;
+
+    /// How often the source refreshes, if it tells.
+    fn refresh(&self) -> Option<std::time::Duration> {
+        None
+    }
+}
+
+/// Why there is no sample.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// The names have changed.
+    #[error("the names of the counters have changed")]
+    NamesChanged,
+    /// The device is gone.
+    #[error("the device is gone")]
+    Gone,
+    /// The device has no such counters, and never will.
+    #[error("the device has no statistics")]
+    Unsupported,
+    /// It failed this time.
+    #[error("{what}")]
+    Failed {
+        /// In one line.
+        what: String,
+        /// The kernel's error number, if it was the kernel.
+        errno: Option<i32>,
+    },
+}
+
+impl ReadError {
+    /// A short name for metrics: the kernel's error name, or the kind of error.
+    #[must_use]
+    pub fn label(&self) -> String {
+        match self {
+            Self::NamesChanged => "names_changed".into(),
+            Self::Gone => "ENODEV".into(),
+            Self::Unsupported => "EOPNOTSUPP".into(),
+            Self::Failed { errno: Some(errno), .. } => {
+                errno_name(*errno).map_or_else(|| format!("errno_{errno}"), Into::into)
+            }
+            Self::Failed { errno: None, .. } => "invalid".into(),
+        }
+    }
+}
+
+/// The names of the errors that reads of counters really give (errno(3)).
+const fn errno_name(errno: i32) -> Option<&'static str> {
+    Some(match errno {
+        1 => "EPERM",
+        2 => "ENOENT",
+        4 => "EINTR",
+        5 => "EIO",
+        6 => "ENXIO",
+        11 => "EAGAIN",
+        12 => "ENOMEM",
+        13 => "EACCES",
+        14 => "EFAULT",
+        16 => "EBUSY",
+        19 => "ENODEV",
+        22 => "EINVAL",
+        95 => "EOPNOTSUPP",
+        105 => "ENOBUFS",
+        110 => "ETIMEDOUT",
+        _ => return None,
+    })
+}
