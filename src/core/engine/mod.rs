@@ -22,6 +22,8 @@ mod refresh;
 mod sampling;
 mod transition;
 mod view;
+#[cfg(test)]
+mod regressions;
 
 pub use port::PortAccounts;
 pub use queue::{Accounts, Milder, RATIO_BUCKETS};

@@ -186,7 +186,7 @@ impl Engine {
         let keys = self.ports.keys().copied().collect::<Vec<_>>();
         for key in keys {
             let Some(port) = self.ports.get(&key) else { continue };
-            if self.sight_deadline(port).is_some_and(|at| now > at) {
+            if self.sight_deadline(port).is_some_and(|at| now >= at) {
                 for index in 0..port.queues.len() {
                     let Some(port) = self.ports.get_mut(&key) else { break };
                     port.queues[index].blind = Some(Gap::NoReading);
