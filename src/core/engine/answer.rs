@@ -41,8 +41,7 @@ impl Engine {
         let mut groups: Vec<(ActionKind, Vec<usize>)> = Vec::new();
         let Some(port) = self.ports.get_mut(&key) else { return groups };
         for (index, queue) in port.queues.iter_mut().enumerate() {
-            let idle = matches!(queue.phase, Phase::Storm(storm) if storm.acting.is_none());
-            if !idle || queue.ask_at.is_none_or(|at| at > now) {
+            if !queue.wants_action() || queue.ask_at.is_none_or(|at| at > now) {
                 continue;
             }
             // An alert is the event of the storm itself, which has been told.

@@ -136,7 +136,7 @@ impl Engine {
     pub fn next_deadline(&self) -> Option<MonoTime> {
         let queues = self.ports.values().flat_map(|port| {
             let sight = self.sight_deadline(port);
-            port.queues.iter().filter_map(|queue| queue.deadline()).chain(sight)
+            port.queues.iter().filter_map(|queue| queue.deadline(self.stopping)).chain(sight)
         });
         queues.min()
     }

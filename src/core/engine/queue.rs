@@ -199,6 +199,15 @@ impl QueueState {
         Trigger::Blocked(class.map(|class| Onset { since: onset, class }))
     }
 
+    /// Whether an action may be asked for now: in a storm, nothing under way, and the newest reading shows the storm
+    /// itself. A pause that has just ended, or another one that has just begun, is no reason to act. A queue that
+    /// cannot be seen is asked for, so that the refusal tells why.
+    pub(super) fn wants_action(&self) -> bool {
+        let idle = matches!(self.phase, Phase::Storm(storm) if storm.acting.is_none());
+        let shows = |e: Evidence| e.unbroken || (e.choppy && self.rule.choppy_acts);
+        idle && self.evidence.is_none_or(shows)
+    }
+
     pub(super) fn is_estimated(&self) -> bool {
         self.evidence.is_some_and(|evidence| evidence.quality == Quality::Estimated)
     }

@@ -170,3 +170,34 @@ fn a_port_is_blind_at_the_very_instant_that_was_announced() {
     rig.tick(5000);
     assert!(rig.events.iter().any(|event| matches!(event, EventKind::Blinded { .. })));
 }
+
+#[test]
+fn an_action_is_asked_for_only_while_the_newest_reading_shows_the_storm() {
+    let mut settings = settings();
+    settings.rx.hold_off = Duration::from_millis(200);
+    let mut rig = Rig::new(settings, &["bnxt_en"]);
+    rig.reads(10, &[]);
+    rig.reads(6, &[0]);
+    rig.acted(1, ActionResult::Failed);
+    // The hold-off ends within the restore time, the pause has ended before.
+    rig.reads(8, &[]);
+    rig.tick(20);
+    assert_eq!(rig.orders.len(), 1);
+    assert!(matches!(rig.phase(0), Phase::Storm(_)));
+    // A short pause is not the storm either.
+    rig.read(&[0]);
+    assert_eq!(rig.orders.len(), 1);
+    rig.reads(5, &[0]);
+    assert_eq!(rig.orders.len(), 2);
+}
+
+#[test]
+fn an_agent_that_is_stopping_asks_for_nothing_and_comes_to_rest() {
+    let mut rig = Rig::new(settings(), &["bnxt_en"]);
+    rig.tell(Input::Command(Command::Stop));
+    rig.reads(10, &[]);
+    rig.reads(6, &[0]);
+    assert!(matches!(rig.phase(0), Phase::Storm(_)));
+    rig.tick(300);
+    assert!(rig.orders.is_empty());
+}

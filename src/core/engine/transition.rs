@@ -214,8 +214,8 @@ impl QueueState {
     }
 
     /// When time alone would change anything.
-    pub(super) fn deadline(&self) -> Option<MonoTime> {
-        let ask = self.ask_at.filter(|_| matches!(self.phase, Phase::Storm(storm) if storm.acting.is_none()));
+    pub(super) fn deadline(&self, stopping: Stopping) -> Option<MonoTime> {
+        let ask = self.ask_at.filter(|_| stopping == Stopping::No && self.wants_action());
         self.phase_deadline().into_iter().chain(ask).min()
     }
 }

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::action::ActionKind;
 use crate::event::EventKind;
 use crate::evidence::Demand;
+use crate::ids::PortKey;
 use crate::input::GuardAnswer;
 use crate::phase::{Class, Phase};
 use crate::settings::{Guard, Mode};
@@ -101,6 +102,12 @@ impl NodeCounts {
 }
 
 impl Engine {
+    /// The longest decision window of a port, as it is in force.
+    #[must_use]
+    pub fn detect(&self, port: PortKey) -> Option<Duration> {
+        self.ports.get(&port).map(Port::detect)
+    }
+
     /// The node as it is at `now`.
     #[must_use]
     pub fn snapshot(&self, now: MonoTime) -> Snapshot {
