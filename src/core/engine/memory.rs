@@ -2,15 +2,15 @@
 
 use crate::action::Disruption;
 use crate::durable::{Durable, Owed, PortName, QueueMemory, Spent};
+use crate::event::{EventKind, PhaseName};
 use crate::ids::{ActionId, PortKey};
 use crate::input::JournalState;
-use crate::phase::{Phase, Undoing};
+use crate::phase::{Locked, Phase, Undoing};
 use crate::policy::BUDGET_WINDOW;
 use crate::units::MonoTime;
 
 use super::Engine;
 use super::actions::Action;
-use super::port::Port;
 
 impl Engine {
     /// What the journal has to hold now, also for ports that have not appeared yet.
@@ -61,10 +61,10 @@ impl Engine {
         let (queues, others) =
             std::mem::take(&mut self.unclaimed.queues).into_iter().partition::<Vec<_>, _>(|q| q.port == name);
         self.unclaimed.queues = others;
-        for memory in queues {
-            remember(port, memory, now);
-        }
         port.last_action = self.spent.iter().filter(|(port, _)| *port == name).map(|(_, at)| *at).max();
+        for memory in queues {
+            self.remember(key, memory, now);
+        }
         let (owed, others) = std::mem::take(&mut self.unclaimed.owed)
             .into_iter()
             .partition::<Vec<_>, _>(|owed| owed.port == name);
@@ -80,29 +80,37 @@ impl Engine {
         let id = owed.undo.id;
         let disruption = port.caps.levers.disruption(owed.undo.kind).unwrap_or(Disruption::Device);
         let action = Action::restored(&owed.undo, key, disruption, now);
-        for step in &action.steps {
-            for &(queue, direction) in &step.queues {
-                let hold = port.queues.iter().map(|q| q.rule.hold).max().unwrap_or_default();
-                let state = port.queues.iter_mut().find(|q| q.queue == queue && q.direction == direction);
-                if let Some(state) = state {
-                    let undoing = Undoing { action: id, hold, doublings: 0, attempts: 0 };
-                    state.phase = Phase::Undoing(undoing);
-                    // It was mitigated when the run ended; the storm before that is over and counted.
-                    state.resumes = None;
-                }
+        let hold = port.queues.iter().map(|q| q.rule.hold).max().unwrap_or_default();
+        for (queue, direction) in action.steps.iter().flat_map(|step| step.queues.iter().copied()) {
+            let Some(index) = self.index(key, queue, direction) else { continue };
+            let undoing = Undoing { action: id, hold, doublings: 0, attempts: 0 };
+            self.resume(key, index, Phase::Undoing(undoing), now);
+            if let Some(port) = self.ports.get_mut(&key) {
+                // It was mitigated when the run ended; the storm before that is over and counted.
+                port.queues[index].resumes = None;
             }
         }
         self.next_action = self.next_action.max(id.0 + 1);
         self.actions.insert(ActionId(id.0), action);
     }
-}
 
-fn remember(port: &mut Port, memory: QueueMemory, now: MonoTime) {
-    let state = port.queues.iter_mut().find(|q| q.queue == memory.queue && q.direction == memory.direction);
-    let Some(state) = state else { return };
-    state.mitigated = memory.mitigated;
-    state.resumes = memory.storm_since;
-    if let Some(locked) = memory.locked.filter(|locked| locked.until > now) {
-        state.phase = Phase::Locked(locked);
+    fn remember(&mut self, key: PortKey, memory: QueueMemory, now: MonoTime) {
+        let Some(index) = self.index(key, memory.queue, memory.direction) else { return };
+        let Some(port) = self.ports.get_mut(&key) else { return };
+        let state = &mut port.queues[index];
+        state.mitigated = memory.mitigated;
+        state.resumes = memory.storm_since;
+        if let Some(locked) = memory.locked.filter(|locked| locked.until > now) {
+            // A storm that was open is found again, and goes on from where it began.
+            self.resume(key, index, Phase::Locked(Locked { storm: None, ..locked }), now);
+        }
+    }
+
+    /// Puts a queue into the phase in which an earlier run has left it, and tells.
+    fn resume(&mut self, key: PortKey, index: usize, phase: Phase, now: MonoTime) {
+        let Some(port) = self.ports.get_mut(&key) else { return };
+        let from = std::mem::replace(&mut port.queues[index].phase, phase);
+        let name = |phase: Phase| PhaseName(phase.label().into());
+        self.emit_queue(now, key, index, EventKind::PhaseChanged { from: name(from), to: name(phase) });
     }
 }

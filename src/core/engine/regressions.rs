@@ -201,3 +201,50 @@ fn an_agent_that_is_stopping_asks_for_nothing_and_comes_to_rest() {
     rig.tick(300);
     assert!(rig.orders.is_empty());
 }
+
+fn names_of(events: &[EventKind]) -> Vec<(String, String)> {
+    let change = |event: &EventKind| match event {
+        EventKind::PhaseChanged { from, to } => Some((from.0.to_string(), to.0.to_string())),
+        _ => None,
+    };
+    events.iter().filter_map(change).collect()
+}
+
+#[test]
+fn what_an_earlier_run_has_left_is_told_like_any_other_change_of_phase() {
+    let mut rig = Rig::new(settings(), &["bnxt_en"]);
+    rig.reads(10, &[]);
+    rig.reads(6, &[0]);
+    rig.acted(1, ActionResult::Ok);
+    assert!(matches!(rig.phase(0), Phase::Mitigated(_)));
+
+    let rig = Rig::restored(settings(), &["bnxt_en"], rig.engine.durable());
+    assert!(names_of(&rig.events).contains(&("healthy".into(), "undoing".into())));
+    assert!(matches!(rig.orders[..], [Order::Undo(_)]));
+}
+
+#[test]
+fn a_locked_queue_in_a_storm_comes_back_locked_and_finds_the_storm_again() {
+    let mut settings = settings();
+    settings.rx.lock_storms = 1;
+    let mut rig = Rig::new(settings.clone(), &["bnxt_en"]);
+    rig.reads(10, &[]);
+    rig.reads(6, &[0]);
+    rig.acted(1, ActionResult::Ok);
+    rig.tick(20_000);
+    rig.report(1, Outcome::Undone(UndoResult::Done));
+    rig.reads(8, &[0]);
+    let Phase::Locked(locked) = rig.phase(0) else { panic!("{:?}", rig.phase(0)) };
+    assert!(locked.storm.is_some());
+
+    let mut rig = Rig::restored(settings, &["bnxt_en"], rig.engine.durable());
+    assert!(names_of(&rig.events).contains(&("healthy".into(), "locked".into())));
+    assert_eq!(rig.phase(0).open_storm(), None);
+    // The new run has seen nobody send: it takes the time of a pause without known demand.
+    rig.reads(50, &[0]);
+    let resumed =
+        rig.events.iter().any(|event| matches!(event, EventKind::StormDetected { resumed: true, .. }));
+    assert!(resumed && rig.phase(0).open_storm().is_some());
+    rig.reads(30, &[]);
+    assert!(rig.events.iter().any(|event| matches!(event, EventKind::StormEnded { .. })));
+}
