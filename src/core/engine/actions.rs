@@ -38,6 +38,17 @@ pub(super) struct UndoStep {
     pub(super) queues: Vec<(Queue, Direction)>,
     pub(super) ops: Vec<UndoOp>,
     pub(super) state: StepState,
+    /// It is due, and waits for another port's link.
+    pub(super) wait: Option<Wait>,
+}
+
+/// See [`UndoStep::wait`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Wait {
+    /// Since then.
+    pub(super) since: MonoTime,
+    /// It is looked at again then, at the latest.
+    pub(super) look_at: MonoTime,
 }
 
 /// How far an undo step is.
@@ -123,13 +134,14 @@ fn cut(undo: &Undo, disruption: Disruption) -> Vec<UndoStep> {
         return Vec::new();
     }
     if !alone {
-        return vec![UndoStep { queues: undo.queues.clone(), ops: undo.ops.clone(), state: StepState::Owed }];
+        let (queues, ops) = (undo.queues.clone(), undo.ops.clone());
+        return vec![UndoStep { queues, ops, state: StepState::Owed, wait: None }];
     }
     let step = |op: &UndoOp| {
         let owns =
             |queue: &Queue| matches!((queue, &op.op), (Queue::Priority(p), Op::PfcEnable(q)) if p == q);
         let queues = undo.queues.iter().filter(|(queue, _)| owns(queue)).copied().collect();
-        UndoStep { queues, ops: vec![op.clone()], state: StepState::Owed }
+        UndoStep { queues, ops: vec![op.clone()], state: StepState::Owed, wait: None }
     };
     undo.ops.iter().map(step).collect()
 }

@@ -15,7 +15,7 @@ use crate::settings::Mode;
 use crate::trigger::Trigger;
 use crate::units::{Direction, MonoTime};
 
-use super::actions::{Action, Stage, StepState};
+use super::actions::Action;
 use super::port::Port;
 use super::queue::QueueState;
 use super::{Engine, Stopping};
@@ -221,18 +221,12 @@ impl Engine {
         let watched = self.ports.values().filter(|port| port.queues.iter().any(QueueState::is_counted));
         let storming = self.ports.values().filter(storming).count();
         NodeFacts {
-            link_operation: self.link_operation(now),
+            link_operation: self.link_busy_until(None, now).is_some(),
             ports_mitigated: self.ports.values().filter(mitigated).filter(|port| port.key != key).count()
                 as u32,
             ports_mitigated_max: self.settings.ports_mitigated_max,
             node_wide: storming >= 2 && storming * 2 >= watched.count(),
         }
-    }
-
-    /// Whether an operation that takes a link down is going on anywhere, its carrier not yet back.
-    fn link_operation(&self, now: MonoTime) -> bool {
-        let working = self.actions.values().any(|a| a.disruption >= Disruption::Link && a.is_working());
-        working || self.ports.values().any(|port| port.in_own_flap(now) && port.link.carrier == Some(false))
     }
 
     fn guard_facts<'a>(&self, queues: impl Iterator<Item = &'a QueueState>) -> GuardFacts {
@@ -288,62 +282,6 @@ impl Engine {
         }
         self.next_action += 1;
         self.count_result(plan.port, plan.kind, ActionResult::DryRun, now);
-    }
-
-    /// Sends the undo steps that are due: those of which no queue is mitigated any more.
-    pub(super) fn send_undos(&mut self, now: MonoTime) {
-        let mut orders = Vec::new();
-        for action in self.actions.values_mut().filter(|action| !action.is_working()) {
-            let Some(port) = self.ports.get_mut(&action.port) else { continue };
-            let ready = action.steps.iter_mut().find(|step| {
-                let phase = |&(queue, direction): &(_, _)| {
-                    port.queues.iter().find(|q| q.queue == queue && q.direction == direction).map(|q| q.phase)
-                };
-                let mut phases = step.queues.iter().filter_map(phase).filter(|p| p.owed() == Some(action.id));
-                let undoing = step.queues.iter().filter_map(phase).any(|p| matches!(p, Phase::Undoing(_)));
-                undoing && !phases.any(|p| matches!(p, Phase::Mitigated(_)))
-            });
-            let Some(step) = ready else { continue };
-            step.state = StepState::Sent;
-            if port.flaps(action.kind) {
-                port.note_own_flap(now);
-            }
-            orders.push(crate::action::Undo {
-                id: action.id,
-                port: action.port,
-                kind: action.kind,
-                queues: step.queues.clone(),
-                ops: step.ops.clone(),
-            });
-        }
-        for undo in orders {
-            self.out.push(Effect::Act(Box::new(Order::Undo(undo))));
-        }
-        self.finish_without_undo(now);
-    }
-
-    /// Actions that set nothing lasting have nothing to take back: their undo is done as soon as it is due.
-    fn finish_without_undo(&mut self, now: MonoTime) {
-        let done =
-            self.actions.values().filter(|action| action.stage == Stage::Reported && action.steps.is_empty());
-        for (id, key) in done.map(|action| (action.id, action.port)).collect::<Vec<_>>() {
-            let count = self.ports.get(&key).map_or(0, |port| port.queues.len());
-            let mut waiting = false;
-            for index in 0..count {
-                let phase = self.ports[&key].queues[index].phase;
-                if phase.owed() != Some(id) {
-                    continue;
-                }
-                if matches!(phase, Phase::Undoing(_)) {
-                    self.trigger(key, index, Trigger::Undone(crate::action::UndoResult::Done), now);
-                } else {
-                    waiting = true;
-                }
-            }
-            if !waiting {
-                self.actions.remove(&id);
-            }
-        }
     }
 }
 

@@ -15,8 +15,16 @@ impl Engine {
     pub(super) fn ended(&mut self, ended: Ended, now: MonoTime) {
         let Some(action) = self.actions.get_mut(&ended.action) else { return };
         let (key, kind) = (action.port, action.kind);
+        let untouched = matches!(
+            ended.report.outcome,
+            Outcome::Acted { result: ActionResult::Expired | ActionResult::Failed, put_back: PutBack::NotNeeded }
+        );
         if let Some(port) = self.ports.get_mut(&key).filter(|port| port.flaps(kind)) {
-            port.note_own_flap(now);
+            if untouched {
+                port.forget_own_flap();
+            } else {
+                port.note_own_flap(now);
+            }
         }
         self.revision += 1;
         match ended.report.outcome {

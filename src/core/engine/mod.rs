@@ -21,6 +21,7 @@ mod queue;
 mod refresh;
 mod sampling;
 mod transition;
+mod undo;
 mod view;
 #[cfg(test)]
 mod regressions;
@@ -138,7 +139,7 @@ impl Engine {
             let sight = self.sight_deadline(port);
             port.queues.iter().filter_map(|queue| queue.deadline(self.stopping)).chain(sight)
         });
-        queues.min()
+        queues.chain(self.undo_deadline()).min()
     }
 
     /// A copy that holds only what decisions look at: where a recording begins that begins later than the agent.

@@ -88,7 +88,7 @@ impl Rig {
                 Effect::Pace(..) => {}
                 Effect::AskGuard => {
                     let answer = GuardAnswer { asked_at: self.now, answer: Ok(0) };
-                    self.engine.handle(self.now, Input::GuardAnswer(answer));
+                    self.tell(Input::GuardAnswer(answer));
                 }
             }
         }
@@ -247,4 +247,74 @@ fn a_locked_queue_in_a_storm_comes_back_locked_and_finds_the_storm_again() {
     assert!(resumed && rig.phase(0).open_storm().is_some());
     rig.reads(30, &[]);
     assert!(rig.events.iter().any(|event| matches!(event, EventKind::StormEnded { .. })));
+}
+
+/// Five ports whose links flap with each change of the mask; the first two are mitigated, one after the other.
+fn two_mitigated() -> Rig {
+    let mut rig = Rig::new(settings(), &["mlx5_core"; 5]);
+    rig.reads(10, &[]);
+    for port in 0..2 {
+        rig.reads(6, &[port]);
+        rig.acted(port as u64 + 1, ActionResult::Unproven);
+        rig.carrier(port, false);
+        rig.reads(10, &[]);
+        rig.carrier(port, true);
+        rig.reads(5, &[]);
+        assert!(matches!(rig.phase(port), Phase::Mitigated(_)), "{port}: {:?}", rig.phase(port));
+    }
+    rig.orders.clear();
+    rig
+}
+
+fn undone(orders: &[Order]) -> Vec<u64> {
+    let id = |order: &Order| match order {
+        Order::Undo(undo) => Some(undo.id.0),
+        Order::Do(_) => None,
+    };
+    orders.iter().filter_map(id).collect()
+}
+
+#[test]
+fn two_links_are_not_taken_down_together_to_undo() {
+    let mut rig = two_mitigated();
+    let observing = Settings { mode: Mode::Observe, ..settings() };
+    rig.tell(Input::Reconfigure(Box::new(observing)));
+    assert_eq!(undone(&rig.orders), [1]);
+    rig.pass(20);
+    rig.report(1, Outcome::Undone(UndoResult::Done));
+    rig.tick(20);
+    assert_eq!(undone(&rig.orders), [1], "the link is about to go down");
+    rig.carrier(0, false);
+    rig.tick(3000);
+    assert_eq!(undone(&rig.orders), [1], "the link is down");
+    rig.carrier(0, true);
+    assert_eq!(undone(&rig.orders), [1, 2]);
+}
+
+#[test]
+fn an_undo_waits_for_another_link_a_minute_at_most_and_not_at_the_end() {
+    let mut rig = two_mitigated();
+    let observing = Settings { mode: Mode::Observe, ..settings() };
+    rig.tell(Input::Reconfigure(Box::new(observing)));
+    rig.tick(59_000);
+    assert_eq!(undone(&rig.orders), [1], "the actuator hangs on the first");
+    rig.tick(2000);
+    assert_eq!(undone(&rig.orders), [1, 2]);
+
+    let mut rig = two_mitigated();
+    rig.tell(Input::Command(Command::Stop));
+    assert_eq!(undone(&rig.orders), [1, 2]);
+}
+
+#[test]
+fn no_plan_takes_a_link_down_while_the_flap_of_another_is_about_to_show() {
+    let mut rig = two_mitigated();
+    rig.tick(20_000);
+    rig.reads(10, &[]);
+    assert_eq!(undone(&rig.orders), [1]);
+    rig.report(1, Outcome::Undone(UndoResult::Done));
+    rig.reads(8, &[3]);
+    assert_eq!(undone(&rig.orders), [1]);
+    let vetoed = rig.engine.snapshot(rig.now).ports[3].vetoes.clone();
+    assert_eq!(vetoed.keys().map(|veto| veto.label()).collect::<Vec<_>>(), ["other_port"]);
 }
