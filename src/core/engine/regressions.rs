@@ -318,3 +318,19 @@ fn no_plan_takes_a_link_down_while_the_flap_of_another_is_about_to_show() {
     let vetoed = rig.engine.snapshot(rig.now).ports[3].vetoes.clone();
     assert_eq!(vetoed.keys().map(|veto| veto.label()).collect::<Vec<_>>(), ["other_port"]);
 }
+
+#[test]
+fn a_carrier_that_goes_while_the_action_is_under_way_is_not_forgotten() {
+    let mut rig = Rig::new(settings(), &["mlx5_core"; 3]);
+    rig.reads(10, &[]);
+    rig.reads(6, &[0]);
+    rig.carrier(0, false);
+    rig.pass(200);
+    rig.acted(1, ActionResult::Unproven);
+    let Phase::Mitigated(before) = rig.phase(0) else { panic!("{:?}", rig.phase(0)) };
+    assert!(matches!(before.carrier, crate::phase::Carrier::LostByUs(_)));
+    rig.reads(60, &[]);
+    rig.carrier(0, true);
+    let Phase::Mitigated(after) = rig.phase(0) else { panic!("{:?}", rig.phase(0)) };
+    assert_eq!(after.due.since(before.due), Duration::from_secs(3), "the hold waits for the carrier");
+}

@@ -137,7 +137,7 @@ impl Engine {
     }
 
     /// A queue that has just become healthy is suspended again if its port cannot be paused now; one that has just
-    /// been mitigated is undone at once if actions are no longer wanted.
+    /// been mitigated is undone at once if actions are no longer wanted, and its clocks wait if the carrier is away.
     fn settle(&mut self, key: PortKey, index: usize, now: MonoTime) {
         let Some(port) = self.ports.get(&key) else { return };
         let queue = &port.queues[index];
@@ -157,6 +157,11 @@ impl Engine {
             }
             Phase::Mitigated(_) if self.mode() != Mode::Enforce || self.stopping == Stopping::Yes => {
                 self.trigger(key, index, Trigger::Withdraw, now);
+            }
+            // The carrier went while the operation was under way: then nobody listened.
+            Phase::Mitigated(_) | Phase::Probation(_) if port.link.carrier == Some(false) => {
+                let by = if port.in_own_flap(now) { By::Us } else { By::Others };
+                self.trigger(key, index, Trigger::CarrierLost(by), now);
             }
             Phase::Suspect
             | Phase::Storm(_)
