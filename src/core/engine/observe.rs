@@ -97,8 +97,11 @@ impl Engine {
             }
             match port.sample(queue, at) {
                 Err(gap) => {
+                    // Where nothing can be paused, nothing is overlooked.
+                    let suspended = matches!(queue.phase, Phase::Suspended(_));
                     self.blind_queue(key, index, gap, now, at);
-                    worst = worst.max(Some(gap).filter(|gap| *gap != Gap::FirstReading));
+                    let counts = gap != Gap::FirstReading && !suspended;
+                    worst = worst.max(Some(gap).filter(|_| counts));
                 }
                 Ok(sample) => {
                     let alone = port.stands_for_itself(index);

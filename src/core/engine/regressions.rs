@@ -65,7 +65,17 @@ impl Rig {
 
     fn bind(&mut self, index: usize, driver: &str) {
         let names = ["rx_prio3_pause_duration", "tx_prio3_packets", "pfc_pri3_rx_duration_us", "tx_packets_pri3"];
-        let names = names.map(str::to_owned);
+        self.bind_names(index, driver, &names);
+        self.tell(Input::Dcb(PortDcb {
+            port: PortKey(index as u16),
+            pfc: Some(PriorityMask(8)),
+            owner: DcbOwner::Host,
+        }));
+        self.carrier(index, true);
+    }
+
+    fn bind_names(&mut self, index: usize, driver: &str, names: &[&str]) {
+        let names = names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
         let identity =
             PortIdentity { netdev: format!("eth{index}"), driver: driver.into(), ..PortIdentity::default() };
         let port = PortKey(index as u16);
@@ -76,8 +86,6 @@ impl Rig {
             refresh: Some(Duration::ZERO),
             actions: vec![ActionKind::PfcOff],
         }));
-        self.tell(Input::Dcb(PortDcb { port, pfc: Some(PriorityMask(8)), owner: DcbOwner::Host }));
-        self.carrier(index, true);
     }
 
     fn tell(&mut self, input: Input) {
@@ -95,11 +103,15 @@ impl Rig {
     }
 
     fn carrier(&mut self, index: usize, carrier: bool) {
+        self.carrier_at(index, carrier, Some(100_000));
+    }
+
+    fn carrier_at(&mut self, index: usize, carrier: bool, speed_mbps: Option<u64>) {
         self.tell(Input::Link(PortLink {
             port: PortKey(index as u16),
             netdev: format!("eth{index}"),
             carrier: Some(carrier),
-            speed_mbps: Some(100_000),
+            speed_mbps,
             mtu: None,
             bond: None,
             carrier_changes: None,
@@ -333,4 +345,29 @@ fn a_carrier_that_goes_while_the_action_is_under_way_is_not_forgotten() {
     rig.carrier(0, true);
     let Phase::Mitigated(after) = rig.phase(0) else { panic!("{:?}", rig.phase(0)) };
     assert_eq!(after.due.since(before.due), Duration::from_secs(3), "the hold waits for the carrier");
+}
+
+#[test]
+fn a_link_that_is_down_does_not_blind_its_port() {
+    let mut rig = Rig::new(settings(), &["ice"]);
+    rig.bind_names(0, "ice", &["rx_priority_3_xoff.nic", "tx_priority_3_xoff.nic"]);
+    rig.reads(5, &[]);
+    rig.carrier_at(0, false, None);
+    rig.reads(5, &[]);
+    assert!(!rig.events.iter().any(|event| matches!(event, EventKind::Blinded { .. })));
+}
+
+#[test]
+fn frames_that_arrive_while_our_own_action_has_switched_pfc_off_are_no_xon_storm() {
+    let mut rig = Rig::new(settings(), &["bnxt_en"]);
+    rig.bind_names(0, "bnxt_en", &["pfc_pri3_rx_duration_us", "rx_pfc_ena_frames_pri3"]);
+    // The second value stands for frames here: enough to hold the queue.
+    rig.reads(5, &[]);
+    let xon = |events: &[EventKind]| events.iter().filter(|e| matches!(e, EventKind::PauseEntered { .. })).count();
+    assert_eq!(xon(&rig.events), 1);
+    let pfc = |pfc| Input::Dcb(PortDcb { port: PortKey(0), pfc: Some(pfc), owner: DcbOwner::Host });
+    rig.tell(pfc(PriorityMask(0)));
+    rig.reads(5, &[]);
+    let left = rig.events.iter().any(|event| matches!(event, EventKind::PauseLeft { .. }));
+    assert!(left && xon(&rig.events) == 1);
 }

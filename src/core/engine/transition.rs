@@ -180,9 +180,11 @@ impl Engine {
         let queue = &mut port.queues[index];
         let Some(evidence) = queue.evidence else { return };
         let storm = matches!(queue.phase, Phase::Storm(_));
+        // With PFC off a peer's frames hold nothing, whatever it means by them.
+        let holds = queue.phase.owed().is_none() && !matches!(queue.phase, Phase::Suspended(_));
         let before = queue.milder;
         queue.milder.choppy = evidence.choppy && !storm;
-        queue.milder.xon_storm = evidence.xon_storm;
+        queue.milder.xon_storm = evidence.xon_storm && (holds || storm);
         queue.milder.throttled = evidence.throttled;
         let after = queue.milder;
         if before == after {
