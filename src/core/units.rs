@@ -98,7 +98,7 @@ impl Permille {
     /// `part` / `whole`, rounded down, at most one; zero of nothing.
     #[must_use]
     pub const fn of(part: u64, whole: u64) -> Self {
-        if whole == 0 {
+        if part == 0 || whole == 0 {
             return Self(0);
         }
         if part >= whole {

@@ -379,3 +379,6 @@ impl Execution {
         Step::Done(Report { outcome, reason })
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -65,10 +65,12 @@ impl Engine {
             Ok(plan) => plan,
             Err(veto) => return self.veto(key, kind, indices, veto, now),
         };
-        if self.waits_for_guard(key, &plan, indices, now) {
+        let facts = self.facts(key, &plan, indices, now);
+        // What speaks against it anyway is told at once, not after a wait for the guard.
+        let anyway = objection(&Facts { guard: GuardFacts::Agrees, ..facts });
+        if anyway.is_none() && self.waits_for_guard(key, &plan, indices, now) {
             return;
         }
-        let facts = self.facts(key, &plan, indices, now);
         if let Some(veto) = objection(&facts) {
             return self.veto(key, kind, indices, veto, now);
         }
@@ -108,8 +110,7 @@ impl Engine {
     /// A plan that disrupts the link waits first, so that a storm of the whole fleet can be told from one of this
     /// port. It is made after the wait, from fresh evidence.
     fn waits_for_guard(&mut self, key: PortKey, plan: &Plan, indices: &[usize], now: MonoTime) -> bool {
-        let acts = matches!(self.mode(), Mode::Enforce | Mode::DryRun);
-        if plan.disruption < Disruption::Link || plan.disruption > self.settings.disruption_max || !acts {
+        if plan.disruption < Disruption::Link {
             return false;
         }
         let Some(delay) = self.settings.guard.as_ref().map(|guard| guard.delay) else { return false };

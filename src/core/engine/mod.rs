@@ -236,3 +236,6 @@ impl Engine {
         span / 100 * factor
     }
 }
+
+#[cfg(test)]
+mod tests;

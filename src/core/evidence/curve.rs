@@ -56,18 +56,26 @@ impl Curve {
         self.points.back().map(|point| point.at)
     }
 
-    /// Whether no pause lies on the curve as far as it is kept.
-    pub(super) fn is_flat(&self) -> bool {
-        self.points.front().is_none_or(|point| point.paused_ns == self.paused_ns())
+    /// All the pause on the curve as far as it is kept: no window has more.
+    pub(super) fn total(&self) -> u64 {
+        self.points.front().map_or(0, |first| self.paused_ns() - first.paused_ns)
     }
 
     /// Pause within `window` before the last point, in nanoseconds. What lies before the curve counts as none.
     pub(super) fn within(&self, window: Duration) -> u64 {
         let Some(last) = self.points.back() else { return 0 };
-        if self.is_flat() {
+        if self.total() == 0 {
             return 0;
         }
         let start = last.at.before(window);
+        // The longest window begins in the first segment: no walk for it.
+        if let (Some(first), Some(second)) = (self.points.front(), self.points.get(1))
+            && second.at > start
+        {
+            let grown = second.paused_ns - first.paused_ns;
+            let inside = if first.at <= start { pro_rata(grown, second.at, *first, start) } else { grown };
+            return last.paused_ns - second.paused_ns + inside;
+        }
         let mut later = *last;
         for point in self.points.iter().rev().skip(1) {
             if point.at <= start {
@@ -130,7 +138,7 @@ mod tests {
         }
         assert_eq!(curve.points.len(), 2);
         assert_eq!(curve.within(HORIZON), 0);
-        assert!(curve.is_flat());
+        assert_eq!(curve.total(), 0);
     }
 
     #[test]

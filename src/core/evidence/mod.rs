@@ -178,7 +178,7 @@ impl Track {
         let span = sample.at.since(since);
         let pause_ns = curve::capped(sample.pause_ns, span);
         self.recent.extend(sample.at, pause_ns, windows.horizon);
-        self.extend_coarse(sample.at, pause_ns);
+        let coarse_grown = self.extend_coarse(sample.at, pause_ns);
         if sample.packets.is_some_and(|packets| packets > 0) {
             self.last_packet = Some(sample.at);
         }
@@ -192,7 +192,7 @@ impl Track {
         let blocked = pause_ns >= nanos(span) / 2 && pause_ns > 0 && still;
         let unbroken = blocked && self.paused_before && in_window >= windows.share_ns;
         self.judge_choppy(sample, in_window, blocked, windows);
-        self.judge_throttled();
+        self.judge_throttled(coarse_grown);
         let evidence = Evidence {
             blocked,
             unbroken,
@@ -208,12 +208,15 @@ impl Track {
         evidence
     }
 
-    fn extend_coarse(&mut self, at: MonoTime, pause_ns: u64) {
+    /// Says whether the curve for the long windows has a new point.
+    fn extend_coarse(&mut self, at: MonoTime, pause_ns: u64) -> bool {
         self.coarse_pending_ns += pause_ns;
-        if self.coarse.last_at().is_none_or(|last| at.since(last) >= COARSE_STEP) {
+        let due = self.coarse.last_at().is_none_or(|last| at.since(last) >= COARSE_STEP);
+        if due {
             let pending = std::mem::take(&mut self.coarse_pending_ns);
             self.coarse.extend(at, pending, THROTTLED[2].0);
         }
+        due
     }
 
     /// Sent pause is its own evidence; received pause hurts only who wants to send.
@@ -231,7 +234,8 @@ impl Track {
     /// Choppy is heavy but broken. An unbroken pause is never choppy, with demand or without, and neither is its
     /// tail while it still lies in the window.
     fn judge_choppy(&mut self, sample: &Sample, in_window: u64, blocked: bool, windows: &Windows) {
-        if self.recent.is_flat() {
+        // All the pause that is remembered is too little, even if it lay in one window.
+        if self.recent.total() < windows.choppy_ns / 2 {
             self.choppy = false;
             self.heavy = Run::No;
             self.escapes = Run::No;
@@ -250,19 +254,17 @@ impl Track {
         self.choppy = !tail && (escapes || heavy || (self.choppy && double >= windows.choppy_ns / 2));
     }
 
-    fn judge_throttled(&mut self) {
-        if self.coarse.is_flat() && self.recent.is_flat() {
-            self.throttled = [false; 3];
-            return;
-        }
+    /// The long windows change slowly: they are judged when their curve has a new point.
+    fn judge_throttled(&mut self, coarse_grown: bool) {
         for (index, (window, share)) in THROTTLED.into_iter().enumerate() {
-            let paused = match index {
-                0 => self.recent.within(window),
-                _ => self.coarse.within(window) + self.coarse_pending_ns,
+            let curve = match index {
+                0 => &self.recent,
+                _ if coarse_grown => &self.coarse,
+                _ => continue,
             };
             let threshold = nanos(window) / 1000 * u64::from(share);
             let limit = if self.throttled[index] { threshold / 2 } else { threshold };
-            self.throttled[index] = paused >= limit;
+            self.throttled[index] = curve.total() >= limit && curve.within(window) >= limit;
         }
     }
 

@@ -1,0 +1,364 @@
+//! A machine that answers as told, and everything that can go wrong with it.
+
+#![allow(clippy::wildcard_enum_match_arm, reason = "a test picks one step out of many")]
+
+use std::time::Duration;
+
+use super::*;
+use crate::action::{ActionKind, Disruption, Op, PauseConfig, Target};
+use crate::ids::{ActionId, PortKey};
+use crate::units::{Direction, Priority, PriorityMask, Queue};
+
+const THREE: Priority = Priority::ALL[3];
+const ALL_ON: PriorityMask = PriorityMask(0b1111_1111);
+
+/// How the machine takes an operation.
+#[derive(Clone, Copy, PartialEq)]
+enum Takes {
+    Well,
+    /// It says yes and does nothing.
+    Silently,
+    /// It says no.
+    Not,
+}
+
+struct Machine {
+    now: MonoTime,
+    config: PortConfig,
+    takes: Takes,
+    undo_takes: Takes,
+    /// The journal can be written.
+    journal: Result<(), String>,
+    pauses: bool,
+    /// The pause goes on although PFC is off.
+    stubborn: bool,
+    /// Whether packets flow once PFC is off.
+    flows: bool,
+    pause_us: u64,
+    packets: u64,
+    steps: Vec<Step>,
+}
+
+impl Machine {
+    fn new() -> Self {
+        Self {
+            now: MonoTime::from_millis(10_000),
+            config: PortConfig {
+                pfc: Some(ALL_ON),
+                pause: Some(PauseConfig { rx: true, tx: true }),
+                prevention_timeout_ms: Some(8000),
+                link_up: Some(true),
+                devlink_recoveries: Some(4),
+            },
+            takes: Takes::Well,
+            undo_takes: Takes::Well,
+            journal: Ok(()),
+            pauses: true,
+            stubborn: false,
+            flows: true,
+            pause_us: 500_000,
+            packets: 77,
+            steps: Vec::new(),
+        }
+    }
+
+    fn pass(&mut self, span: Duration) {
+        let on = self.config.pfc.is_some_and(|mask| mask.contains(THREE));
+        let blocked = self.pauses && (on || self.stubborn);
+        let micros = span.as_micros() as u64;
+        if blocked {
+            self.pause_us += micros;
+        } else if self.flows {
+            self.packets += micros;
+        }
+        self.now = self.now + span;
+    }
+
+    fn apply(&mut self, op: &Op) -> Result<(), String> {
+        let undo = matches!(op, Op::PfcEnable(_) | Op::LinkUp);
+        match if undo { self.undo_takes } else { self.takes } {
+            Takes::Not => return Err("refused".into()),
+            Takes::Silently => return Ok(()),
+            Takes::Well => {}
+        }
+        match op {
+            Op::PfcDisable(p) => self.config.pfc = self.config.pfc.map(|mask| mask.without(*p)),
+            Op::PfcEnable(p) => self.config.pfc = self.config.pfc.map(|mask| mask.with(*p)),
+            Op::PreventionTimeout(ms) => self.config.prevention_timeout_ms = Some(*ms),
+            Op::Pause(pause) => self.config.pause = Some(*pause),
+            Op::DevlinkRecover(_) => {
+                self.config.devlink_recoveries = self.config.devlink_recoveries.map(|n| n + 1)
+            }
+            Op::LinkDown => self.config.link_up = Some(false),
+            Op::LinkUp => self.config.link_up = Some(true),
+            Op::Exec(_) => {}
+        }
+        Ok(())
+    }
+
+    fn answer(&mut self, step: &Step) -> Answer {
+        self.pass(Duration::from_millis(2));
+        match step {
+            Step::Persist => Answer::Persisted(self.journal.clone()),
+            Step::ReadCounters => Answer::Counters(Ok(vec![TargetCounters {
+                at: self.now,
+                pause_native: Some(self.pause_us),
+                packets: Some(self.packets),
+            }])),
+            Step::ReadConfig => Answer::Config(Ok(self.config)),
+            Step::Apply(op) => Answer::Applied(self.apply(op)),
+            Step::Wait(until) => {
+                self.pass(until.since(self.now));
+                Answer::Waited
+            }
+            Step::Done(_) => unreachable!("the order has ended"),
+        }
+    }
+
+    fn run(&mut self, order: Order) -> Report {
+        let mut execution = Execution::new(order);
+        let mut answer = Answer::Start;
+        for _ in 0..200 {
+            let step = execution.next(self.now, answer);
+            self.steps.push(step.clone());
+            if let Step::Done(report) = step {
+                return report;
+            }
+            answer = self.answer(&step);
+        }
+        panic!("no end: {:?}", self.steps);
+    }
+
+    fn applied(&self) -> Vec<Op> {
+        let op = |step: &Step| if let Step::Apply(op) = step { Some(op.clone()) } else { None };
+        self.steps.iter().filter_map(op).collect()
+    }
+}
+
+/// The plan of a storm whose deciding reading was 50 ms ago.
+fn plan(machine: &Machine) -> Plan {
+    let evidence_at = machine.now.before(Duration::from_millis(50));
+    Plan {
+        id: ActionId(1),
+        port: PortKey(0),
+        kind: ActionKind::PfcOff,
+        disruption: Disruption::Priority,
+        targets: vec![Target {
+            queue: Queue::Priority(THREE),
+            direction: Direction::Rx,
+            pause_native: Some(machine.pause_us - 50_000),
+            pause_scale: 1000,
+            packets: Some(machine.packets),
+        }],
+        ops: vec![Op::PfcDisable(THREE)],
+        undo: vec![Op::PfcEnable(THREE)],
+        evidence_at,
+        expires: evidence_at + Duration::from_millis(400),
+        refresh: Duration::ZERO,
+        proof: Duration::from_millis(200),
+    }
+}
+
+fn acted(report: &Report) -> (ActionResult, PutBack) {
+    match report.outcome {
+        Outcome::Acted { result, put_back } => (result, put_back),
+        Outcome::Undone(_) => panic!("{report:?}"),
+    }
+}
+
+#[test]
+fn the_journal_comes_before_the_first_change_and_the_proof_after_it() {
+    let mut machine = Machine::new();
+    let report = machine.run(Order::Do(plan(&machine)));
+    assert_eq!(acted(&report), (ActionResult::Ok, PutBack::NotNeeded));
+    let first = |wanted: fn(&Step) -> bool| machine.steps.iter().position(wanted).unwrap();
+    let persist = first(|step| matches!(step, Step::Persist));
+    let fresh = first(|step| matches!(step, Step::ReadCounters));
+    let apply = first(|step| matches!(step, Step::Apply(_)));
+    assert!(persist < fresh && fresh < apply, "{:?}", machine.steps);
+    assert!(!machine.config.pfc.unwrap().contains(THREE));
+}
+
+#[test]
+fn a_journal_that_cannot_be_written_changes_nothing() {
+    let mut machine = Machine { journal: Err("read-only file system".into()), ..Machine::new() };
+    let report = machine.run(Order::Do(plan(&machine)));
+    assert_eq!(acted(&report), (ActionResult::Failed, PutBack::NotNeeded));
+    assert!(machine.applied().is_empty());
+    assert_eq!(report.reason.as_deref(), Some("journal: read-only file system"));
+}
+
+#[test]
+fn a_pause_that_is_over_drops_the_plan() {
+    let mut machine = Machine::new();
+    let order = plan(&machine);
+    machine.pauses = false;
+    machine.pass(Duration::from_millis(150));
+    let report = machine.run(Order::Do(order));
+    assert_eq!(acted(&report), (ActionResult::Expired, PutBack::NotNeeded));
+    assert!(machine.applied().is_empty());
+}
+
+#[test]
+fn a_plan_that_comes_late_is_dropped() {
+    let mut machine = Machine::new();
+    let order = plan(&machine);
+    machine.pass(Duration::from_millis(351));
+    assert_eq!(acted(&machine.run(Order::Do(order))).0, ActionResult::Expired);
+    assert!(machine.applied().is_empty());
+}
+
+#[test]
+fn a_source_that_shows_nothing_new_is_asked_until_the_plan_expires() {
+    let mut machine = Machine::new();
+    let mut order = plan(&machine);
+    order.refresh = Duration::from_millis(100);
+    order.targets[0].pause_native = Some(machine.pause_us);
+    machine.pauses = false;
+    machine.flows = false;
+    let report = machine.run(Order::Do(order));
+    assert_eq!(acted(&report).0, ActionResult::Expired, "unchanged is no information, and no consent");
+    assert!(machine.applied().is_empty());
+}
+
+#[test]
+fn what_reads_so_already_belongs_to_somebody_else() {
+    let mut machine = Machine::new();
+    let order = plan(&machine);
+    machine.config.pfc = Some(ALL_ON.without(THREE));
+    machine.stubborn = true;
+    let report = machine.run(Order::Do(order));
+    assert_eq!(acted(&report), (ActionResult::Failed, PutBack::NotNeeded));
+    assert!(machine.applied().is_empty());
+}
+
+#[test]
+fn a_refused_operation_fails() {
+    let mut machine = Machine { takes: Takes::Not, ..Machine::new() };
+    let report = machine.run(Order::Do(plan(&machine)));
+    assert_eq!(acted(&report), (ActionResult::Failed, PutBack::Done));
+    assert_eq!(machine.config.pfc, Some(ALL_ON));
+}
+
+#[test]
+fn a_success_code_without_effect_fails() {
+    let mut machine = Machine { takes: Takes::Silently, ..Machine::new() };
+    let report = machine.run(Order::Do(plan(&machine)));
+    assert_eq!(acted(&report), (ActionResult::Failed, PutBack::Done));
+    assert!(report.reason.unwrap().contains("does not read back"));
+}
+
+#[test]
+fn a_queue_that_stays_paused_makes_the_action_ineffective_and_it_is_put_back_at_once() {
+    let mut machine = Machine::new();
+    let order = plan(&machine);
+    machine.stubborn = true;
+    let report = machine.run(Order::Do(order));
+    assert_eq!(acted(&report), (ActionResult::Ineffective, PutBack::Done));
+    assert_eq!(machine.config.pfc, Some(ALL_ON));
+}
+
+#[test]
+fn a_queue_that_nobody_sends_on_leaves_the_action_unproven_and_in_force() {
+    let mut machine = Machine { flows: false, ..Machine::new() };
+    let report = machine.run(Order::Do(plan(&machine)));
+    assert_eq!(acted(&report), (ActionResult::Unproven, PutBack::NotNeeded));
+    assert!(!machine.config.pfc.unwrap().contains(THREE));
+}
+
+#[test]
+fn an_action_that_fails_and_cannot_be_put_back_says_both() {
+    let mut machine = Machine::new();
+    let mut order = plan(&machine);
+    order.ops.push(Op::PreventionTimeout(100));
+    order.undo.push(Op::PreventionTimeout(8000));
+    machine.undo_takes = Takes::Not;
+    let mut execution = Execution::new(Order::Do(order));
+    let mut answer = Answer::Start;
+    let report = loop {
+        let step = execution.next(machine.now, answer);
+        match &step {
+            Step::Done(report) => break report.clone(),
+            // The first operation is taken, the second is not.
+            Step::Apply(Op::PreventionTimeout(_)) => answer = Answer::Applied(Err("busy".into())),
+            _ => answer = machine.answer(&step),
+        }
+    };
+    assert_eq!(acted(&report), (ActionResult::Failed, PutBack::Failed));
+    assert_eq!(report.reason.as_deref(), Some("busy; put back: refused"));
+}
+
+#[test]
+fn an_undo_puts_one_bit_into_the_mask_as_it_stands_now() {
+    let mut machine = Machine::new();
+    let undo = plan(&machine).as_undo();
+    // Meanwhile somebody has taken priority 6 out.
+    machine.config.pfc = Some(ALL_ON.without(THREE).without(Priority::ALL[6]));
+    let report = machine.run(Order::Undo(undo));
+    assert_eq!(report.outcome, Outcome::Undone(UndoResult::Done));
+    assert_eq!(machine.config.pfc, Some(ALL_ON.without(Priority::ALL[6])));
+}
+
+#[test]
+fn a_bit_that_somebody_else_has_changed_stays_as_they_left_it() {
+    let mut machine = Machine::new();
+    let undo = plan(&machine).as_undo();
+    let report = machine.run(Order::Undo(undo));
+    assert_eq!(report.outcome, Outcome::Undone(UndoResult::Foreign));
+    assert!(machine.applied().is_empty());
+}
+
+#[test]
+fn an_undo_that_does_not_read_back_or_cannot_be_read_has_failed() {
+    for takes in [Takes::Silently, Takes::Not] {
+        let mut machine = Machine { undo_takes: takes, ..Machine::new() };
+        let undo = plan(&machine).as_undo();
+        machine.config.pfc = Some(ALL_ON.without(THREE));
+        assert_eq!(machine.run(Order::Undo(undo)).outcome, Outcome::Undone(UndoResult::Failed));
+    }
+    let mut machine = Machine::new();
+    let undo = plan(&machine).as_undo();
+    machine.config.pfc = None;
+    assert_eq!(machine.run(Order::Undo(undo)).outcome, Outcome::Undone(UndoResult::Failed));
+}
+
+#[test]
+fn a_link_that_did_not_come_up_again_is_taken_up_once_more() {
+    let mut machine = Machine { undo_takes: Takes::Silently, ..Machine::new() };
+    let mut order = plan(&machine);
+    order.kind = ActionKind::LinkBounce;
+    order.ops = vec![Op::LinkDown, Op::LinkUp];
+    order.undo = vec![Op::LinkUp];
+    let report = machine.run(Order::Do(order));
+    assert_eq!(acted(&report), (ActionResult::Failed, PutBack::Failed));
+    assert_eq!(machine.applied(), [Op::LinkDown, Op::LinkUp, Op::LinkUp]);
+}
+
+#[test]
+fn a_recovery_that_the_reporter_does_not_count_has_not_happened() {
+    let mut machine = Machine { takes: Takes::Silently, ..Machine::new() };
+    let mut order = plan(&machine);
+    order.kind = ActionKind::DevlinkRecover;
+    order.ops = vec![Op::DevlinkRecover("tx".into())];
+    order.undo = Vec::new();
+    assert_eq!(acted(&machine.run(Order::Do(order.clone()))).0, ActionResult::Failed);
+    let mut machine = Machine::new();
+    order.expires = machine.now + Duration::from_millis(350);
+    assert_eq!(
+        acted(&machine.run(Order::Do(order))).0,
+        ActionResult::Ineffective,
+        "it was counted, and did not help"
+    );
+}
+
+#[test]
+fn an_answer_to_another_question_fails_the_order_instead_of_confusing_it() {
+    let mut execution = Execution::new(Order::Do(plan(&Machine::new())));
+    let now = MonoTime::from_millis(10_000);
+    assert_eq!(execution.next(now, Answer::Start), Step::Persist);
+    assert_eq!(
+        execution.next(now, Answer::Waited),
+        Step::ReadConfig,
+        "it puts back what it may have changed"
+    );
+}

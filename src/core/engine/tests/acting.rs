@@ -1,0 +1,370 @@
+//! What is done, what is refused, and how it is taken back.
+
+use super::*;
+use crate::action::{ActionResult, Op, UndoResult};
+use crate::input::{GuardAnswer, Maintenance};
+use crate::units::Priority;
+
+fn storm(bench: &mut Bench) {
+    bench.run(10, STUCK);
+}
+
+/// A bnxt-like port, whose PFC can be switched without touching the link.
+fn gentle(settings: Settings) -> Bench {
+    let mut bench = Bench::new("mlx5_core", settings);
+    bench.engine.ports.get_mut(&PORT).unwrap().caps.levers = drivers::for_driver("bnxt_en").caps.levers;
+    bench
+}
+
+fn only_plan(bench: &Bench) -> crate::action::Plan {
+    match &bench.orders[..] {
+        [Order::Do(plan)] => plan.clone(),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn ack(bench: &mut Bench) {
+    let queue = Queue::Priority(Priority::ALL[3]);
+    bench.tell(Input::Command(crate::input::Command::Ack { port: PORT, queue, direction: None }));
+}
+
+#[test]
+fn a_storm_is_answered_by_the_first_action_of_the_ladder_and_its_undo_is_owed_first() {
+    let mut bench = gentle(acting(&[ActionKind::Alert, ActionKind::PfcOff]));
+    storm(&mut bench);
+    let plan = only_plan(&bench);
+    assert_eq!(plan.ops, [Op::PfcDisable(Priority::ALL[3])]);
+    assert_eq!(plan.undo, [Op::PfcEnable(Priority::ALL[3])]);
+    let owed = bench.engine.durable().owed;
+    assert_eq!((owed.len(), owed[0].undo.id), (1, plan.id));
+}
+
+#[test]
+fn a_mitigation_is_taken_back_after_its_hold_and_followed_by_probation() {
+    let mut bench = gentle(acting(&[ActionKind::PfcOff]));
+    storm(&mut bench);
+    let plan = only_plan(&bench);
+    bench.succeed(plan.id);
+    assert_eq!(bench.phase(), "mitigated");
+    bench.run(159, BUSY);
+    assert_eq!(bench.orders.len(), 1, "the hold is 10 s ± 20 %");
+    bench.run(90, BUSY);
+    assert!(matches!(&bench.orders[1], Order::Undo(undo) if undo.id == plan.id));
+    bench.report(plan.id, Outcome::Undone(UndoResult::Done));
+    assert_eq!(bench.phase(), "probation");
+    assert!(bench.engine.durable().owed.is_empty());
+    bench.run(250, BUSY);
+    assert_eq!(bench.phase(), "healthy");
+}
+
+#[test]
+fn pause_that_ended_leads_to_the_same_undo_when_the_port_is_not_read_any_more() {
+    let mut bench = gentle(acting(&[ActionKind::PfcOff]));
+    storm(&mut bench);
+    let id = only_plan(&bench).id;
+    bench.succeed(id);
+    bench.wait(Duration::from_secs(13));
+    assert!(matches!(&bench.orders[1], Order::Undo(_)), "blindness never delays an undo");
+}
+
+#[test]
+fn observe_only_vetoes_and_dry_run_only_tells() {
+    let mut bench = gentle(Settings { mode: Mode::Observe, ..acting(&[ActionKind::PfcOff]) });
+    storm(&mut bench);
+    assert_eq!(bench.vetoes(), ["mode"]);
+    let mut bench = gentle(Settings { mode: Mode::DryRun, ..acting(&[ActionKind::PfcOff]) });
+    storm(&mut bench);
+    assert_eq!((bench.count("action_planned"), bench.orders.len()), (1, 0));
+    assert!(bench.engine.durable().spent.is_empty());
+}
+
+#[test]
+fn a_ladder_of_alerts_asks_nothing() {
+    let mut bench = gentle(acting(&[ActionKind::Alert]));
+    storm(&mut bench);
+    assert!(bench.vetoes().is_empty());
+    assert_eq!(bench.count("storm_detected"), 1);
+}
+
+#[test]
+fn what_the_port_does_not_offer_is_unsupported_and_the_next_rung_comes_at_the_next_question() {
+    let mut bench = gentle(acting(&[ActionKind::PauseOff, ActionKind::PfcOff]));
+    storm(&mut bench);
+    assert_eq!(bench.vetoes(), ["unsupported"]);
+    bench.run(1201, STUCK);
+    assert_eq!(only_plan(&bench).kind, ActionKind::PfcOff);
+}
+
+#[test]
+fn an_ineffective_action_leads_to_the_next_rung_after_the_hold_off() {
+    let mut bench = gentle(acting(&[ActionKind::PfcOff, ActionKind::DevlinkRecover]));
+    bench.tell(Input::Health(crate::input::PortHealth { port: PORT, reporter: "tx".into(), in_error: true }));
+    let settings = Settings { disruption_max: Disruption::Device, ..bench.engine.settings().clone() };
+    bench.tell(Input::Reconfigure(Box::new(settings)));
+    storm(&mut bench);
+    let id = only_plan(&bench).id;
+    bench.report(id, Outcome::Acted { result: ActionResult::Ineffective, put_back: PutBack::Done });
+    assert_eq!(bench.phase(), "storm");
+    bench.run(1100, STUCK);
+    assert_eq!(bench.orders.len(), 1);
+    bench.run(110, STUCK);
+    // The next rung disrupts the device: it waits for the guard first.
+    assert_eq!(bench.asked, 1);
+}
+
+#[test]
+fn an_expired_plan_is_made_again_on_the_same_rung() {
+    let mut bench = gentle(acting(&[ActionKind::PfcOff, ActionKind::DevlinkRecover]));
+    storm(&mut bench);
+    let id = only_plan(&bench).id;
+    bench.report(id, Outcome::Acted { result: ActionResult::Expired, put_back: PutBack::NotNeeded });
+    bench.run(1201, STUCK);
+    assert!(matches!(&bench.orders[1], Order::Do(plan) if plan.kind == ActionKind::PfcOff));
+}
+
+#[test]
+fn what_cannot_be_put_back_is_tried_again_until_it_can() {
+    let mut bench = gentle(acting(&[ActionKind::PfcOff]));
+    storm(&mut bench);
+    let id = only_plan(&bench).id;
+    bench.report(id, Outcome::Acted { result: ActionResult::Failed, put_back: PutBack::Failed });
+    assert_eq!(bench.phase(), "undo_failed");
+    for retry in 1..=3 {
+        bench.wait(Duration::from_secs(61));
+        assert_eq!(bench.orders.len(), 1 + retry);
+        bench.report(id, Outcome::Undone(UndoResult::Failed));
+    }
+    bench.wait(Duration::from_secs(61));
+    bench.report(id, Outcome::Undone(UndoResult::Done));
+    assert_eq!(bench.phase(), "probation");
+}
+
+#[test]
+fn two_priorities_share_one_plan_and_come_back_apart() {
+    let mut bench = gentle(acting(&[ActionKind::PfcOff]));
+    for name in ["rx_prio4_pause", "rx_prio4_pause_duration"] {
+        bench.names.push(name.into());
+        bench.values.push(0);
+    }
+    bench.bind("mlx5_core");
+    bench.engine.ports.get_mut(&PORT).unwrap().caps.levers = drivers::for_driver("bnxt_en").caps.levers;
+    bench.tell(Input::Dcb(PortDcb { port: PORT, pfc: Some(PriorityMask(0b11000)), owner: DcbOwner::Host }));
+    for _ in 0..20 {
+        bench.add("tx_prio4_packets", 100);
+        bench.read(BUSY);
+    }
+    for _ in 0..4 {
+        bench.add("rx_prio4_pause_duration", 50_000);
+        bench.read(STUCK);
+    }
+    let plan = only_plan(&bench);
+    assert_eq!(plan.ops, [Op::PfcDisable(Priority::ALL[3]), Op::PfcDisable(Priority::ALL[4])]);
+    assert_eq!(bench.engine.durable().spent.len(), 1, "one plan is one unit of budget");
+    bench.succeed(plan.id);
+    // Somebody else puts priority 4 back: theirs wins, priority 3 stays ours.
+    bench.tell(Input::Dcb(PortDcb { port: PORT, pfc: Some(PriorityMask(0b10000)), owner: DcbOwner::Host }));
+    assert_eq!(bench.phase(), "mitigated");
+    bench.run(260, BUSY);
+    let Some(Order::Undo(undo)) = bench.orders.get(1) else { panic!("{:?}", bench.orders) };
+    assert_eq!(
+        undo.ops.iter().map(|step| step.op.clone()).collect::<Vec<_>>(),
+        [Op::PfcEnable(Priority::ALL[3])]
+    );
+}
+
+#[test]
+fn the_third_mitigated_storm_locks_the_queue_until_it_is_acknowledged() {
+    let mut settings = acting(&[ActionKind::PfcOff]);
+    settings.rx.hold_off = Duration::from_secs(1);
+    settings.rx.budget_port = 100;
+    settings.budget_node = 100;
+    let mut bench = gentle(settings);
+    for round in 1..=3 {
+        storm(&mut bench);
+        let Some(Order::Do(plan)) = bench.orders.last().cloned() else { panic!("round {round}") };
+        bench.succeed(plan.id);
+        bench.run(1000, BUSY);
+        assert!(matches!(bench.orders.last(), Some(Order::Undo(_))), "round {round}");
+        bench.report(plan.id, Outcome::Undone(UndoResult::Done));
+        bench.run(3, BUSY);
+    }
+    assert_eq!(bench.phase(), "locked");
+    let orders = bench.orders.len();
+    storm(&mut bench);
+    bench.run(100, STUCK);
+    assert_eq!(bench.orders.len(), orders, "no more actions");
+    assert_eq!(bench.count("storm_detected"), 4, "still detecting");
+    ack(&mut bench);
+    assert_eq!(bench.phase(), "healthy");
+}
+
+#[test]
+fn the_budget_of_an_hour_is_kept_across_a_restart() {
+    let mut settings = acting(&[ActionKind::PfcOff]);
+    settings.rx.hold_off = Duration::from_secs(1);
+    settings.rx.lock_storms = 0;
+    let mut bench = gentle(settings.clone());
+    for _ in 0..3 {
+        storm(&mut bench);
+        let Some(Order::Do(plan)) = bench.orders.last().cloned() else { panic!("no plan") };
+        bench.succeed(plan.id);
+        bench.run(1000, BUSY);
+        bench.report(plan.id, Outcome::Undone(UndoResult::Done));
+        bench.run(1000, BUSY);
+    }
+    let durable = bench.engine.durable();
+    let mut next = gentle(settings);
+    next.now = bench.now;
+    next.tell(Input::Journal(Box::new(JournalState { durable, writable: true, seed: 5 })));
+    next.run(20, BUSY);
+    storm(&mut next);
+    assert_eq!(next.vetoes(), ["budget"]);
+    assert!(next.orders.is_empty());
+}
+
+#[test]
+fn a_restart_takes_back_first_what_the_run_before_owed() {
+    let mut bench = gentle(acting(&[ActionKind::PfcOff]));
+    storm(&mut bench);
+    let id = only_plan(&bench).id;
+    bench.succeed(id);
+    let durable = bench.engine.durable();
+    let mut next = Bench::new("bnxt_en", acting(&[ActionKind::PfcOff]));
+    next.now = bench.now;
+    next.tell(Input::Journal(Box::new(JournalState { durable, writable: true, seed: 5 })));
+    assert!(matches!(&next.orders[..], [Order::Undo(undo)] if undo.id == id));
+    assert_eq!(next.phase(), "undoing");
+}
+
+#[test]
+fn a_storm_that_spans_a_restart_is_one_storm() {
+    let mut bench = gentle(Settings::default());
+    storm(&mut bench);
+    let durable = bench.engine.durable();
+    let mut next = Bench::new("mlx5_core", Settings::default());
+    next.now = bench.now;
+    next.tell(Input::Journal(Box::new(JournalState { durable, writable: true, seed: 5 })));
+    storm(&mut next);
+    let resumed =
+        next.events.iter().any(|e| matches!(e.kind, EventKind::StormDetected { resumed: true, .. }));
+    assert!(resumed);
+    assert_eq!(next.engine.snapshot(next.now).ports[0].queues.iter().map(|q| q.storms).sum::<u64>(), 0);
+}
+
+#[test]
+fn a_link_wise_action_waits_for_the_guard_and_needs_an_answer_newer_than_the_storm() {
+    let mut bench = Bench::new("mlx5_core", acting(&[ActionKind::PfcOff]));
+    let old = GuardAnswer { asked_at: bench.now, answer: Ok(0) };
+    bench.tell(Input::GuardAnswer(old));
+    storm(&mut bench);
+    assert_eq!((bench.asked, bench.orders.len()), (1, 0));
+    bench.run(70, STUCK);
+    assert_eq!(bench.vetoes(), ["fleet_guard"], "the answer is older than the storm");
+    bench.tell(Input::GuardAnswer(GuardAnswer { asked_at: bench.now, answer: Ok(1) }));
+    bench.run(1210, STUCK);
+    assert_eq!(bench.orders.len(), 1);
+}
+
+#[test]
+fn a_guard_that_counts_too_many_storms_or_fails_refuses() {
+    for answer in [Ok(4), Err("connection refused".to_owned())] {
+        let mut bench = Bench::new("mlx5_core", acting(&[ActionKind::PfcOff]));
+        bench.run(5, STUCK);
+        bench.tell(Input::GuardAnswer(GuardAnswer { asked_at: bench.now, answer }));
+        bench.run(70, STUCK);
+        assert_eq!(bench.vetoes(), ["fleet_guard"]);
+    }
+}
+
+#[test]
+fn without_a_guard_a_link_wise_action_is_vetoed_at_once() {
+    let mut bench = Bench::new("mlx5_core", Settings { guard: None, ..acting(&[ActionKind::PfcOff]) });
+    storm(&mut bench);
+    assert_eq!(bench.vetoes(), ["fleet_guard"]);
+}
+
+#[test]
+fn what_disrupts_more_than_allowed_is_vetoed_before_anything_is_asked() {
+    let settings = Settings { disruption_max: Disruption::Priority, ..acting(&[ActionKind::PfcOff]) };
+    let mut bench = Bench::new("mlx5_core", settings);
+    storm(&mut bench);
+    assert_eq!((bench.vetoes(), bench.asked), (vec!["disruption"], 0));
+}
+
+#[test]
+fn maintenance_a_foreign_owner_and_a_missing_journal_veto() {
+    let mut bench = gentle(acting(&[ActionKind::PfcOff]));
+    let until = Some(bench.now + Duration::from_secs(60));
+    bench.tell(Input::Maintenance(Maintenance { port: Some(PORT), until }));
+    storm(&mut bench);
+    assert_eq!(bench.vetoes(), ["maintenance"]);
+    let mut bench = gentle(acting(&[ActionKind::PfcOff]));
+    bench.tell(Input::Dcb(PortDcb { port: PORT, pfc: Some(PRIO3), owner: DcbOwner::Other }));
+    storm(&mut bench);
+    assert_eq!(bench.vetoes(), ["not_owner"]);
+    let mut bench = gentle(acting(&[ActionKind::PfcOff]));
+    bench.tell(Input::Journal(Box::default()));
+    storm(&mut bench);
+    assert_eq!(bench.vetoes(), ["journal"]);
+}
+
+#[test]
+fn the_carrier_and_the_names_that_our_own_action_takes_are_no_surprise() {
+    let mut bench = Bench::new("mlx5_core", acting(&[ActionKind::PfcOff]));
+    bench.run(5, STUCK);
+    bench.tell(Input::GuardAnswer(GuardAnswer { asked_at: bench.now, answer: Ok(0) }));
+    bench.run(80, STUCK);
+    let id = only_plan(&bench).id;
+    bench.tell(Input::Link(bench.link(Some(false))));
+    bench.tell(Input::Dcb(PortDcb { port: PORT, pfc: Some(PriorityMask(0)), owner: DcbOwner::Host }));
+    assert_eq!(bench.phase(), "storm", "an action is under way");
+    bench.succeed(id);
+    bench.tell(Input::Link(bench.link(Some(true))));
+    assert_eq!(bench.phase(), "mitigated");
+    bench.wait(Duration::from_secs(200));
+    assert_eq!(bench.phase(), "mitigated", "a link-wise action is held for 300 s");
+    bench.wait(Duration::from_secs(170));
+    assert!(matches!(bench.orders.last(), Some(Order::Undo(_))));
+}
+
+#[test]
+fn a_stop_takes_everything_back_at_once_and_plans_no_more() {
+    let mut bench = gentle(acting(&[ActionKind::PfcOff]));
+    storm(&mut bench);
+    let id = only_plan(&bench).id;
+    bench.succeed(id);
+    bench.tell(Input::Command(crate::input::Command::Stop));
+    assert!(matches!(bench.orders.last(), Some(Order::Undo(_))));
+    bench.report(id, Outcome::Undone(UndoResult::Done));
+    assert!(bench.engine.is_settled());
+    storm(&mut bench);
+    assert_eq!(bench.orders.len(), 2);
+}
+
+#[test]
+fn an_action_that_ends_after_the_mode_was_lowered_is_taken_back_at_once() {
+    let mut bench = gentle(acting(&[ActionKind::PfcOff]));
+    storm(&mut bench);
+    let id = only_plan(&bench).id;
+    let settings = Settings { mode: Mode::Observe, ..bench.engine.settings().clone() };
+    bench.tell(Input::Reconfigure(Box::new(settings)));
+    bench.succeed(id);
+    assert!(matches!(bench.orders.last(), Some(Order::Undo(_))));
+}
+
+#[test]
+fn a_checkpoint_read_back_from_json_decides_the_same() {
+    let mut bench = gentle(acting(&[ActionKind::PfcOff]));
+    bench.run(2, STUCK);
+    let text = serde_json::to_string(&bench.engine.checkpoint()).unwrap();
+    let mut copy =
+        Bench { engine: serde_json::from_str(&text).unwrap(), ..gentle(acting(&[ActionKind::PfcOff])) };
+    copy.now = bench.now;
+    copy.values.clone_from(&bench.values);
+    let before = bench.events.len();
+    copy.events.clear();
+    bench.run(100, STUCK);
+    copy.run(100, STUCK);
+    assert_eq!(copy.events, bench.events[before..]);
+    assert_eq!(copy.orders, bench.orders);
+}
