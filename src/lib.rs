@@ -4,6 +4,7 @@ pub mod clock;
 pub mod sys;
 pub mod sources;
 pub mod actuate;
+pub mod node;
 pub mod guard;
 pub mod recorder;
 pub mod replay;

@@ -1,5 +1,12 @@
 //! Where counters come from. A source reads and judges nothing; what its values mean is the binding's business.
 
+mod directory;
+mod ethtool;
+mod text;
+
+pub use directory::{DirectorySource, FileError, read_file};
+pub use ethtool::EthtoolSource;
+
 /// The counters of one port.
 ///
 /// Synchronous on purpose: a read can hang under a kernel lock, so each port has a thread of its own.
@@ -7,7 +14,7 @@ pub trait Source: Send {
     /// The names of all counters, in the order of the values.
     ///
     /// # Errors
-    /// [`ReadError`], of which only [`ReadError::Gone`] ends the port.
+    /// [`ReadError`], none of which ends the port: whether the device is still there is for discovery to say.
     fn names(&mut self) -> Result<Vec<String>, ReadError>;
 
     /// Replaces `values` by one value for each name that [`Source::names`] gave last.
@@ -28,9 +35,6 @@ pub enum ReadError {
     /// The names have changed.
     #[error("the names of the counters have changed")]
     NamesChanged,
-    /// The device is gone.
-    #[error("the device is gone")]
-    Gone,
     /// The device has no such counters, and never will.
     #[error("the device has no statistics")]
     Unsupported,
@@ -50,7 +54,6 @@ impl ReadError {
     pub fn label(&self) -> String {
         match self {
             Self::NamesChanged => "names_changed".into(),
-            Self::Gone => "ENODEV".into(),
             Self::Unsupported => "EOPNOTSUPP".into(),
             Self::Failed { errno: Some(errno), .. } => {
                 errno_name(*errno).map_or_else(|| format!("errno_{errno}"), Into::into)
@@ -80,4 +83,16 @@ const fn errno_name(errno: i32) -> Option<&'static str> {
         110 => "ETIMEDOUT",
         _ => return None,
     })
+}
+
+/// An error and what caused it, in one line.
+pub(crate) fn with_causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        cause = error.source();
+    }
+    text
 }

@@ -49,7 +49,7 @@ pub struct Poller {
 }
 
 impl Poller {
-    /// Starts to read `source` every `interval`.
+    /// Starts to read `source` every `interval`. The engine gets `introduction` once it knows the port.
     ///
     /// # Errors
     /// If no thread can be made.
@@ -58,13 +58,14 @@ impl Poller {
         identity: PortIdentity,
         actions: Vec<ActionKind>,
         source: Box<dyn Source>,
+        introduction: Vec<Input>,
         interval: Duration,
         feed: Feed,
     ) -> std::io::Result<Self> {
         let pace = Arc::new(Pace { interval_ns: AtomicU64::new(nanos(interval)), ..Pace::default() });
         let name = format!("read-{}", identity.netdev);
         let reader =
-            Reader { port, identity, actions, source, feed, pace: Arc::clone(&pace), bound: None, values: Vec::new(), picked: Vec::new() };
+            Reader { port, identity, actions, source, feed, pace: Arc::clone(&pace), introduction, bound: None, values: Vec::new(), picked: Vec::new() };
         let handle = thread::Builder::new().name(name).spawn(move || reader.run())?;
         Ok(Self { pace, thread: handle.thread().clone() })
     }
@@ -93,6 +94,7 @@ struct Reader {
     identity: PortIdentity,
     actions: Vec<ActionKind>,
     source: Box<dyn Source>,
+    introduction: Vec<Input>,
     feed: Feed,
     pace: Arc<Pace>,
     bound: Option<(Vec<String>, Binding, MonoTime)>,
@@ -112,7 +114,6 @@ impl Reader {
             self.feed.stats.note_read(netdev, began.since(due), ended.since(began), interval);
             match result {
                 Ok(()) => due = (due + interval).max(ended),
-                Err(ReadError::Gone) => return,
                 Err(error) => {
                     self.feed.stats.note_read_error("ethtool", netdev, &error.label());
                     self.send(Input::ReadFailed(ReadFailed { port: self.port, error: error.to_string() }));
@@ -188,14 +189,17 @@ impl Reader {
         };
         self.bound = Some((names, binding, now));
         self.send(Input::Bound(bound));
+        for input in std::mem::take(&mut self.introduction) {
+            self.send(input);
+        }
         Ok(())
     }
 
     /// A reading that finds no room is lost, and counted; names are not lost, they are needed for what follows.
     fn send(&self, input: Input) {
         let lost = match input {
-            Input::Bound(_) => self.feed.inputs.send(input).is_err(),
-            other => self.feed.inputs.try_send(other).is_err(),
+            Input::Reading(_) | Input::ReadFailed(_) => self.feed.inputs.try_send(input).is_err(),
+            _ => self.feed.inputs.send(input).is_err(),
         };
         if lost {
             self.feed.stats.note_reading_dropped(&self.identity.netdev);

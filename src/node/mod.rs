@@ -1,0 +1,90 @@
+//! Where ports are found: in the kernel, in a directory, in a simulation. Each shows the same things of a port, so
+//! that everything after it is the same.
+
+mod directory;
+mod kernel;
+
+pub use directory::DirectoryNode;
+pub use kernel::KernelNode;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rocewatch_core::action::{ActionKind, PauseConfig};
+use rocewatch_core::ids::PortIdentity;
+use rocewatch_core::input::DcbOwner;
+use rocewatch_core::units::PriorityMask;
+
+use crate::actuate::Machine;
+use crate::sources::Source;
+use crate::sys::link::LinkStats;
+
+/// One network device, as it is now.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Seen {
+    /// The same for as long as the device is there, whatever it is called.
+    pub id: u64,
+    /// Its name.
+    pub netdev: String,
+    /// Whether it is a port of the machine: hardware, and no virtual function.
+    pub physical: bool,
+    /// Whether it has a carrier.
+    pub carrier: Option<bool>,
+    /// Mbit/s.
+    pub speed_mbps: Option<u64>,
+    /// Bytes.
+    pub mtu: Option<u32>,
+    /// The bond it is a slave of.
+    pub bond: Option<String>,
+    /// Times the carrier came or went.
+    pub carrier_changes: Option<u64>,
+    /// What its interface has carried.
+    pub stats: Option<LinkStats>,
+    /// PFC mask; outer `None` where nothing tells about DCB at all, inner where it cannot be read.
+    pub pfc: Option<(Option<PriorityMask>, DcbOwner)>,
+    /// 802.3x pause and prevention timeout, where something tells about them.
+    pub pause: Option<(Option<PauseConfig>, Option<u16>)>,
+}
+
+/// A place where ports are found.
+pub trait Node: Send {
+    /// All devices there are.
+    ///
+    /// # Errors
+    /// If none can be listed.
+    fn scan(&mut self) -> Result<Vec<Seen>, NodeError>;
+
+    /// Who a device is. Asked once, when it comes or is renamed.
+    fn identity(&mut self, seen: &Seen) -> PortIdentity;
+
+    /// Its counters; `None` if it has none.
+    ///
+    /// # Errors
+    /// If they cannot be reached.
+    fn source(&mut self, seen: &Seen) -> Result<Option<Box<dyn Source>>, NodeError>;
+
+    /// What can be done to it.
+    fn machine(&mut self, seen: &Seen) -> Arc<dyn Machine>;
+
+    /// The actions it offers.
+    fn actions(&self, seen: &Seen) -> Vec<ActionKind>;
+
+    /// How often it is worth a look, apart from events.
+    fn pace(&self) -> Duration;
+}
+
+/// Why nothing can be found.
+#[derive(Debug, thiserror::Error)]
+#[error("{what}")]
+pub struct NodeError {
+    /// In one line, with its cause.
+    pub what: String,
+}
+
+impl NodeError {
+    /// An error and everything that caused it.
+    pub fn of(error: &dyn std::error::Error) -> Self {
+        let what = crate::sources::with_causes(error);
+        Self { what }
+    }
+}
