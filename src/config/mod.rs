@@ -1,0 +1,226 @@
+//! The configuration: one TOML file, and a flag for every key, which goes before the file.
+//!
+//! All problems of a configuration are reported at once. Nothing here is global: a [`Config`] is a value that is
+//! handed on. This module reads the file and nothing else.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use rocewatch_core::settings::Settings;
+
+mod given;
+mod span;
+mod listen;
+mod devices;
+mod setting;
+mod list;
+mod keys;
+mod rows;
+mod values;
+mod problem;
+mod table;
+mod assignment;
+mod check;
+mod settle;
+mod load;
+mod show;
+mod reference;
+
+pub use assignment::{Assignment, BadAssignment, Flag, flags};
+pub use devices::{Admission, BadPattern, DeviceFilter};
+pub use given::Place;
+pub use listen::{BadListenAddress, ListenAddress, ListenHost};
+pub use load::{FileChoice, Request};
+pub use problem::{ConfigError, Problem, Problems, Style, Subject};
+pub use reference::{example, page};
+pub use setting::Arity;
+pub use span::{BadSpan, parse_span, span_text};
+
+use values::Values;
+
+/// Where the file is looked for unless one is named; the agent runs without it.
+pub const DEFAULT_FILE: &str = "/etc/rocewatch/rocewatch.toml";
+
+/// A valid configuration.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// What the engine is told.
+    pub settings: Settings,
+    /// HTTP.
+    pub web: WebConfig,
+    /// Which network devices are watched.
+    pub devices: DeviceFilter,
+    /// Log lines.
+    pub log: LogConfig,
+    /// Incident files.
+    pub incidents: IncidentConfig,
+    /// What a restart has to find again.
+    pub runtime: RuntimeConfig,
+    /// Where the counters come from.
+    pub source: SourceConfig,
+    /// Where the kernel's file systems are mounted.
+    pub path: PathConfig,
+    /// What the operator gave, and where: the fields above follow from it.
+    values: Values,
+    warnings: Vec<Problem>,
+}
+
+/// Equal in effect, wherever the values came from.
+impl PartialEq for Config {
+    fn eq(&self, other: &Self) -> bool {
+        let Self { settings, web, devices, log, incidents, runtime, source, path, values: _, warnings: _ } =
+            self;
+        *settings == other.settings
+            && *web == other.web
+            && *devices == other.devices
+            && *log == other.log
+            && *incidents == other.incidents
+            && *runtime == other.runtime
+            && *source == other.source
+            && *path == other.path
+    }
+}
+
+/// `[web]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WebConfig {
+    /// Where to listen.
+    pub listen_addresses: Vec<ListenAddress>,
+    /// Requests answered at the same time.
+    pub max_requests: u32,
+    /// Connections open at the same time.
+    pub max_connections: u32,
+    /// How long a connection may take to send its request header.
+    pub header_timeout: Duration,
+}
+
+impl Default for WebConfig {
+    fn default() -> Self {
+        Self {
+            listen_addresses: vec![ListenAddress { host: ListenHost::Any, port: 10019 }],
+            // As node_exporter: enough for two Prometheus servers and a few people.
+            max_requests: 40,
+            max_connections: 128,
+            header_timeout: Duration::from_secs(10),
+        }
+    }
+}
+
+/// `[log]`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LogConfig {
+    /// The least important lines that are written.
+    pub level: LogLevel,
+    /// How they look.
+    pub format: LogFormat,
+}
+
+/// Importance of log lines.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LogLevel {
+    /// The agent cannot do its job.
+    Error,
+    /// An operator should look.
+    Warn,
+    /// Transitions, start and stop.
+    #[default]
+    Info,
+    /// Decisions.
+    Debug,
+    /// Readings.
+    Trace,
+}
+
+impl LogLevel {
+    /// All, from the most important.
+    pub const ALL: [Self; 5] = [Self::Error, Self::Warn, Self::Info, Self::Debug, Self::Trace];
+
+    /// Its name, such as `info`.
+    #[must_use]
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::Warn => "warn",
+            Self::Info => "info",
+            Self::Debug => "debug",
+            Self::Trace => "trace",
+        }
+    }
+}
+
+/// Looks of log lines.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LogFormat {
+    /// Lines to read.
+    #[default]
+    Human,
+    /// One object per line.
+    Json,
+}
+
+impl LogFormat {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Human, Self::Json];
+
+    /// Its name, such as `json`.
+    #[must_use]
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Human => "human",
+            Self::Json => "json",
+        }
+    }
+}
+
+/// `[incidents]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IncidentConfig {
+    /// The folder.
+    pub path: PathBuf,
+    /// How many files are kept.
+    pub max_files: u32,
+    /// The largest size of one file.
+    pub max_bytes: u64,
+}
+
+impl Default for IncidentConfig {
+    fn default() -> Self {
+        // Together at most 400 MiB.
+        Self { path: "/var/lib/rocewatch".into(), max_files: 100, max_bytes: 4 << 20 }
+    }
+}
+
+/// `[runtime]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RuntimeConfig {
+    /// The folder of journal, control socket and maintenance file.
+    pub path: PathBuf,
+}
+
+impl Default for RuntimeConfig {
+    fn default() -> Self {
+        Self { path: "/run/rocewatch".into() }
+    }
+}
+
+/// `[source]`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SourceConfig {
+    /// Devices are read from the files under it instead of the kernel.
+    pub directory: Option<PathBuf>,
+}
+
+/// `[path]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PathConfig {
+    /// Mount point of sysfs.
+    pub sysfs: PathBuf,
+    /// Mount point of procfs.
+    pub procfs: PathBuf,
+}
+
+impl Default for PathConfig {
+    fn default() -> Self {
+        Self { sysfs: "/sys".into(), procfs: "/proc".into() }
+    }
+}
