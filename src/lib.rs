@@ -1,6 +1,7 @@
 //! The agent's modules in reading order, so that tests, benches and fuzz targets can link them.
 
 pub mod config;
+pub mod telemetry;
 pub mod clock;
 pub mod sys;
 pub mod sources;
