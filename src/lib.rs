@@ -1,5 +1,6 @@
 //! The agent's modules in reading order, so that tests, benches and fuzz targets can link them.
 
+pub mod cli;
 pub mod config;
 pub mod telemetry;
 pub mod clock;
