@@ -11,3 +11,4 @@ pub mod node;
 pub mod guard;
 pub mod recorder;
 pub mod replay;
+pub mod export;

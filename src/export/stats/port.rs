@@ -1,0 +1,115 @@
+//! What the agent measures on one port beside its counters.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use rocewatch_core::catalog::{Family, FamilyKind};
+use rocewatch_core::units::nanos;
+
+use super::super::sheet::Distribution;
+use super::{Collector, Count, ReadStats, lock};
+use crate::sys::link::LinkStats;
+
+/// The counts of one port.
+#[derive(Debug, Default)]
+pub struct PortStats {
+    /// Its reads.
+    pub reads: ReadStats,
+    /// Readings that failed, were thrown away or came more than an interval late.
+    pub(in crate::export) missed: Count,
+    pub(in crate::export) lateness: Lateness,
+    statistics: Mutex<Option<LinkStats>>,
+}
+
+impl PortStats {
+    /// Takes a reading of the watchdog's counters that began `late` after its time, with one due every `interval`.
+    pub fn note_poll(&self, late: Duration, interval: Duration) {
+        self.lateness.observe(late);
+        if late > interval {
+            self.missed.one();
+        }
+    }
+
+    /// Takes the end of a read of the watchdog's counters that took `took`: one that failed is a missed one.
+    pub fn note_read(&self, collector: Collector, took: Duration, result: Result<(), &str>) {
+        if result.is_err() {
+            self.missed.one();
+        }
+        self.reads.note_read(collector, took, result);
+    }
+
+    /// Takes that a reading was thrown away because the engine had no room for it.
+    pub fn note_dropped(&self) {
+        self.missed.one();
+    }
+
+    /// Takes the interface statistics.
+    pub fn note_statistics(&self, statistics: LinkStats) {
+        *lock(&self.statistics) = Some(statistics);
+    }
+
+    /// The interface statistics, once they were read.
+    #[must_use]
+    pub fn statistics(&self) -> Option<LinkStats> {
+        *lock(&self.statistics)
+    }
+}
+
+/// How late readings were, as a distribution. One thread observes, so that no bucket needs a lock.
+#[derive(Debug)]
+pub(in crate::export) struct Lateness {
+    bounds: &'static [u64],
+    counts: Vec<AtomicU64>,
+    sum: AtomicU64,
+}
+
+impl Default for Lateness {
+    fn default() -> Self {
+        let family = Family::named("rocewatch_watchdog_poll_lateness_seconds");
+        let bounds = match family.map(|family| family.kind) {
+            Some(FamilyKind::Histogram(bounds)) => bounds,
+            Some(FamilyKind::Counter | FamilyKind::Gauge | FamilyKind::Info) | None => &[],
+        };
+        let counts = (0..=bounds.len()).map(|_| AtomicU64::new(0)).collect();
+        Self { bounds, counts, sum: AtomicU64::new(0) }
+    }
+}
+
+impl Lateness {
+    fn observe(&self, late: Duration) {
+        let late = nanos(late);
+        let bucket = self.bounds.iter().position(|bound| late <= *bound).unwrap_or(self.bounds.len());
+        self.counts[bucket].fetch_add(1, Ordering::Relaxed);
+        self.sum.fetch_add(late, Ordering::Relaxed);
+    }
+
+    pub(in crate::export) fn distribution(&self) -> Distribution {
+        Distribution {
+            bounds: self.bounds.to_vec(),
+            counts: self.counts.iter().map(|count| count.load(Ordering::Relaxed)).collect(),
+            sum: self.sum.load(Ordering::Relaxed),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reading_more_than_an_interval_late_and_a_failed_one_are_missed() {
+        let port = PortStats::default();
+        let interval = Duration::from_millis(50);
+        port.note_poll(interval, interval);
+        port.note_read(Collector::Ethtool, Duration::from_millis(1), Ok(()));
+        assert_eq!(port.missed.get(), 0);
+        port.note_poll(Duration::from_millis(51), interval);
+        port.note_read(Collector::Ethtool, Duration::from_millis(1), Err("EIO"));
+        assert_eq!(port.missed.get(), 2);
+        let lateness = port.lateness.distribution();
+        assert_eq!(lateness.counts.iter().sum::<u64>(), 2);
+        assert_eq!(lateness.sum, 101_000_000);
+        assert!(!lateness.bounds.is_empty());
+    }
+}

@@ -1,0 +1,119 @@
+//! How reading the sources goes: whether it worked the last time, how long it took, and what went wrong how often.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use rocewatch_core::units::nanos;
+
+use super::lock;
+
+/// A source of numbers, as the label `collector` calls it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Collector {
+    /// Driver statistics by ioctl.
+    Ethtool,
+    /// RDMA counters.
+    Rdma,
+    /// Links and their statistics by rtnetlink.
+    Link,
+    /// A directory in place of the kernel.
+    Directory,
+    /// A simulated node in place of the kernel.
+    Simulation,
+    /// The host and the agent's own process.
+    Host,
+}
+
+impl Collector {
+    /// All of them.
+    pub const ALL: [Self; 6] =
+        [Self::Ethtool, Self::Rdma, Self::Link, Self::Directory, Self::Simulation, Self::Host];
+
+    /// As metrics write it.
+    #[must_use]
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Ethtool => "ethtool",
+            Self::Rdma => "rdma",
+            Self::Link => "link",
+            Self::Directory => "directory",
+            Self::Simulation => "simulation",
+            Self::Host => "host",
+        }
+    }
+}
+
+/// The reads of one port, or of the node.
+#[derive(Debug, Default)]
+pub struct ReadStats {
+    last: [Last; Collector::ALL.len()],
+    failures: Mutex<BTreeMap<(Collector, String), u64>>,
+}
+
+/// The last read of one source. Zero is "none yet"; a span is stored one nanosecond longer than it was.
+#[derive(Debug, Default)]
+struct Last {
+    succeeded: AtomicU64,
+    failed: AtomicU64,
+}
+
+impl ReadStats {
+    /// Takes the end of a read of `collector` that took `took`. A failure is named as metrics write it: the kernel's
+    /// error name, or one of a few kinds, so that the labels stay bounded.
+    pub fn note_read(&self, collector: Collector, took: Duration, result: Result<(), &str>) {
+        let last = &self.last[collector as usize];
+        let took = nanos(took).saturating_add(1);
+        match result {
+            Ok(()) => {
+                last.succeeded.store(took, Ordering::Relaxed);
+                last.failed.store(0, Ordering::Relaxed);
+            }
+            Err(failure) => {
+                last.failed.store(took, Ordering::Relaxed);
+                last.succeeded.store(0, Ordering::Relaxed);
+                *lock(&self.failures).entry((collector, failure.to_owned())).or_default() += 1;
+            }
+        }
+    }
+
+    /// Whether the last read of `collector` worked, and how long it took; `None` before the first.
+    #[must_use]
+    pub fn last(&self, collector: Collector) -> Option<(bool, Duration)> {
+        let last = &self.last[collector as usize];
+        let stored = |atomic: &AtomicU64| atomic.load(Ordering::Relaxed).checked_sub(1);
+        let failed = stored(&last.failed).map(|took| (false, took));
+        let (worked, took) = failed.or_else(|| stored(&last.succeeded).map(|took| (true, took)))?;
+        Some((worked, Duration::from_nanos(took)))
+    }
+
+    /// Failed reads by source and reason.
+    #[must_use]
+    pub fn failures(&self) -> BTreeMap<(Collector, String), u64> {
+        lock(&self.failures).clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn collectors_stand_in_the_order_of_their_numbers() {
+        assert!(Collector::ALL.iter().enumerate().all(|(index, collector)| *collector as usize == index));
+    }
+
+    #[test]
+    fn the_last_read_counts_and_failures_add_up() {
+        let reads = ReadStats::default();
+        assert_eq!(reads.last(Collector::Ethtool), None);
+        reads.note_read(Collector::Ethtool, Duration::from_millis(3), Err("ETIMEDOUT"));
+        reads.note_read(Collector::Ethtool, Duration::from_millis(4), Err("ETIMEDOUT"));
+        assert_eq!(reads.last(Collector::Ethtool), Some((false, Duration::from_millis(4))));
+        reads.note_read(Collector::Ethtool, Duration::ZERO, Ok(()));
+        assert_eq!(reads.last(Collector::Ethtool), Some((true, Duration::ZERO)));
+        assert_eq!(reads.failures(), [((Collector::Ethtool, "ETIMEDOUT".to_owned()), 2)].into());
+        assert_eq!(reads.last(Collector::Rdma), None);
+    }
+}
