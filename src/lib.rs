@@ -12,3 +12,4 @@ pub mod guard;
 pub mod recorder;
 pub mod replay;
 pub mod export;
+pub mod http;
