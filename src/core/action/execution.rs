@@ -16,13 +16,16 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::readback::{Proof, prove, reads_as};
+use super::readback::{Proof, prove, reads_as, still_paused};
 use super::{ActionResult, Op, Order, Outcome, Plan, PortConfig, PutBack, UndoOp, UndoResult};
 use crate::units::MonoTime;
 
 /// Fresh readings closer together than this cannot tell a pause from none: counters tick in microseconds and a
 /// read takes some hundreds of them.
 const FRESH_SPAN_MIN: Duration = Duration::from_millis(10);
+/// After more than this since the evidence, as when the journal was slow, a pause that is over may still fill half of
+/// the time: the counters are looked at once more.
+const FRESH_SPAN_MAX: Duration = Duration::from_millis(30);
 /// How often the counters are looked at while a queue has time to show that it moves.
 const PROOF_LOOKS: u32 = 8;
 
@@ -200,25 +203,20 @@ impl Execution {
         if now > plan.expires {
             return self.expire("no fresh reading before it expired".into());
         }
-        let span = counters.first().map_or(Duration::ZERO, |c| c.at.since(plan.evidence_at));
+        let since = self.base.first().map_or(plan.evidence_at, |look| look.at);
+        let span = counters.first().map_or(Duration::ZERO, |c| c.at.since(since));
         let stale = !plan.refresh.is_zero()
             && plan.targets.iter().zip(&counters).all(|(t, c)| t.pause_native == c.pause_native);
         if span < FRESH_SPAN_MIN || stale {
             let pause = if stale { plan.refresh / 4 } else { FRESH_SPAN_MIN };
             return Step::Wait(now + pause.max(FRESH_SPAN_MIN));
         }
-        let lasting = plan.targets.iter().zip(&counters).any(|(target, fresh)| {
-            let grown = fresh.pause_native.zip(target.pause_native).map(|(now, then)| now.checked_sub(then));
-            match grown {
-                None => true,
-                Some(None) => false,
-                Some(Some(native)) => {
-                    native.saturating_mul(u64::from(target.pause_scale)) >= crate::units::nanos(span) / 2
-                }
-            }
-        });
-        if !lasting {
+        if !still_paused(plan, &self.base, &counters, span) {
             return self.expire("the pause is over".into());
+        }
+        if self.base.is_empty() && plan.refresh.is_zero() && span > FRESH_SPAN_MAX {
+            self.base = counters;
+            return Step::Wait(now + FRESH_SPAN_MIN);
         }
         self.base = counters;
         self.read_back(State::Checking)

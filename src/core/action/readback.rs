@@ -1,5 +1,7 @@
 //! What shows that an operation took effect: the port reads as it should, and the queue moves.
 
+use std::time::Duration;
+
 use super::{Op, Plan, PortConfig, TargetCounters, Undo, UndoOp};
 use crate::units::{Direction, nanos};
 
@@ -48,6 +50,26 @@ pub(super) fn reads_as(op: &Op, config: &PortConfig, before: &PortConfig) -> Opt
         Op::LinkUp => config.link_up,
         Op::Exec(_) => Some(true),
     }
+}
+
+/// Whether any target was paused for half of `span` or more, which lies between `from`, or the deciding reading where
+/// that is empty, and `to`.
+pub(super) fn still_paused(
+    plan: &Plan,
+    from: &[TargetCounters],
+    to: &[TargetCounters],
+    span: Duration,
+) -> bool {
+    plan.targets.iter().zip(to).enumerate().any(|(index, (target, now))| {
+        let then = from.get(index).map_or(target.pause_native, |look| look.pause_native);
+        match now.pause_native.zip(then).map(|(now, then)| now.checked_sub(then)) {
+            None => true,
+            Some(None) => false,
+            Some(Some(native)) => {
+                native.saturating_mul(u64::from(target.pause_scale)) >= nanos(span) / 2
+            }
+        }
+    })
 }
 
 /// Whether a queue shows that it moves again.

@@ -200,6 +200,22 @@ fn a_pause_that_is_over_drops_the_plan() {
 }
 
 #[test]
+fn a_pause_that_ended_while_the_journal_was_written_drops_the_plan_although_it_fills_half_of_the_time() {
+    let mut machine = Machine::new();
+    let order = plan(&machine);
+    machine.pass(Duration::from_millis(110));
+    machine.pauses = false;
+    machine.pass(Duration::from_millis(60));
+    let report = machine.run(Order::Do(order.clone()));
+    assert_eq!(acted(&report), (ActionResult::Expired, PutBack::NotNeeded));
+    assert!(machine.applied().is_empty());
+
+    let mut machine = Machine::new();
+    machine.pass(Duration::from_millis(170));
+    assert_eq!(acted(&machine.run(Order::Do(order))).0, ActionResult::Ok);
+}
+
+#[test]
 fn a_plan_that_comes_late_is_dropped() {
     let mut machine = Machine::new();
     let order = plan(&machine);
