@@ -1,7 +1,7 @@
 //! Every kernel number and layout in `sys::uapi` against the kernel's own headers: a C program prints what each
 //! expression is there.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, reason = "a test may")]
 
 mod skip;
 

@@ -1,6 +1,6 @@
 //! Links as the running kernel lists and announces them, on veth pairs and a bridge.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, reason = "a test may")]
 
 mod namespace;
 

@@ -1,6 +1,6 @@
 //! Reading a network device's facts from a tree of files like sysfs.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, reason = "a test may")]
 
 use std::fs;
 use std::os::unix::fs::symlink;

@@ -3,7 +3,7 @@
 //! The statistics of a driver have no netlink form (the names have, the values have not), and no crate wraps this
 //! ioctl, so this is the one file with `unsafe`.
 
-#![allow(unsafe_code)]
+#![allow(unsafe_code, reason = "an ioctl without a safe wrapper")]
 
 use std::os::fd::BorrowedFd;
 
