@@ -23,6 +23,9 @@ const LIVE: Duration = Duration::from_millis(100);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct RefreshMeter {
     changed_at: Option<MonoTime>,
+    /// When the last reading was, and the longest time between two of them within a step.
+    read_at: Option<MonoTime>,
+    grain: Duration,
     unchanged: u32,
     rapid: u32,
     steps: u32,
@@ -40,6 +43,8 @@ impl RefreshMeter {
 
     /// Notes a reading.
     pub(super) fn note(&mut self, at: MonoTime, differs: bool) {
+        let grain = self.read_at.replace(at).map_or(Duration::ZERO, |before| at.since(before));
+        self.grain = self.grain.max(grain);
         if !differs {
             self.unchanged += 1;
             return;
@@ -56,7 +61,7 @@ impl RefreshMeter {
         self.shortest = if self.steps == 0 { step } else { self.shortest.min(step) };
         self.longest = self.longest.max(step);
         self.steps += 1;
-        if self.longest > self.shortest * 5 / 4 {
+        if self.longest > self.shortest * 5 / 4 + self.grain {
             self.forget_steps();
         } else if self.steps >= STEPS && self.packets >= PACKETS_MIN * u64::from(self.steps) {
             self.measured = Some((self.shortest + self.longest) / 2);
@@ -75,6 +80,7 @@ impl RefreshMeter {
 
     fn forget_steps(&mut self) {
         self.steps = 0;
+        self.grain = Duration::ZERO;
         self.longest = Duration::ZERO;
         self.packets = 0;
     }
@@ -106,6 +112,24 @@ mod tests {
     #[test]
     fn a_block_written_once_a_second_is_measured() {
         assert_eq!(meter(1000, 5000).measured(), Some(Duration::from_secs(1)));
+    }
+
+    #[test]
+    fn a_refresh_of_a_few_readings_is_measured_although_no_reading_meets_it() {
+        let mut meter = RefreshMeter::default();
+        let (mut now, mut before) = (0u64, 0u64);
+        for reading in 0..200u64 {
+            // 45 to 55 ms, without a pattern.
+            now += 45 + reading * reading * 7 % 11;
+            let differs = now / 230 != before / 230;
+            before = now;
+            meter.note(MonoTime::from_millis(now), differs);
+            if differs {
+                meter.note_traffic(5000);
+            }
+        }
+        let measured = meter.measured().unwrap();
+        assert!(measured.abs_diff(Duration::from_millis(230)) < Duration::from_millis(40), "{measured:?}");
     }
 
     #[test]
