@@ -71,7 +71,8 @@ impl Engine {
         if anyway.is_none() && self.waits_for_guard(key, &plan, indices, now) {
             return;
         }
-        if let Some(veto) = objection(&facts) {
+        // The guard has not been asked about a plan that fails for another reason: it is not the one to name.
+        if let Some(veto) = anyway.or_else(|| objection(&facts)) {
             return self.veto(key, kind, indices, veto, now);
         }
         match self.mode() {
