@@ -1,6 +1,7 @@
 //! What is seen of a port, and what it means for its queues.
 
 use crate::delta::Gap;
+use crate::durable::PortName;
 use crate::event::EventKind;
 use crate::ids::PortKey;
 use crate::input::{BoundPort, PortDcb, PortHealth, PortLink, PortPause, ReadFailed, Reading};
@@ -238,6 +239,7 @@ impl Engine {
         let freeze = port.note_link(link, now);
         let by = if port.in_own_flap(now) { By::Us } else { By::Others };
         if let Some(from) = renamed {
+            self.rename_spending(key, &from);
             self.revision += 1;
             self.emit_port(now, key, EventKind::PortRenamed { from });
         }
@@ -255,6 +257,15 @@ impl Engine {
         }
         if freeze == Freeze::Begun {
             self.blind_port(key, Gap::FrozenSource, now);
+        }
+    }
+
+    /// A port keeps what it has spent under its new name.
+    fn rename_spending(&mut self, key: PortKey, from: &str) {
+        let Some(after) = self.ports.get(&key).map(|port| PortName::of(&port.identity)) else { return };
+        let before = PortName { netdev: from.to_owned(), ..after.clone() };
+        for (name, _) in self.spent.iter_mut().filter(|(name, _)| *name == before) {
+            name.clone_from(&after);
         }
     }
 

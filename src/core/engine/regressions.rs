@@ -371,3 +371,18 @@ fn frames_that_arrive_while_our_own_action_has_switched_pfc_off_are_no_xon_storm
     let left = rig.events.iter().any(|event| matches!(event, EventKind::PauseLeft { .. }));
     assert!(left && xon(&rig.events) == 1);
 }
+
+#[test]
+fn a_port_that_is_renamed_keeps_what_it_has_spent() {
+    let mut settings = settings();
+    settings.rx.budget_port = 1;
+    settings.rx.hold_off = Duration::from_millis(100);
+    let mut rig = Rig::new(settings, &["bnxt_en"]);
+    rig.reads(10, &[]);
+    rig.reads(6, &[0]);
+    rig.acted(1, ActionResult::Failed);
+    rig.reads(2, &[0]);
+    rig.tell(Input::Link(PortLink { netdev: "other".into(), ..rig.engine.snapshot(rig.now).ports[0].link.clone() }));
+    rig.reads(10, &[0]);
+    assert_eq!(rig.orders.len(), 1);
+}
