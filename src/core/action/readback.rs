@@ -65,9 +65,7 @@ pub(super) fn still_paused(
         match now.pause_native.zip(then).map(|(now, then)| now.checked_sub(then)) {
             None => true,
             Some(None) => false,
-            Some(Some(native)) => {
-                native.saturating_mul(u64::from(target.pause_scale)) >= nanos(span) / 2
-            }
+            Some(Some(native)) => native.saturating_mul(u64::from(target.pause_scale)) >= nanos(span) / 2,
         }
     })
 }

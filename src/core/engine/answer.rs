@@ -44,10 +44,7 @@ impl Engine {
             if !queue.wants_action() || queue.ask_at.is_none_or(|at| at > now) {
                 continue;
             }
-            // An alert is the event of the storm itself, which has been told.
-            let ladder = queue.rule.actions.iter().filter(|kind| **kind != ActionKind::Alert);
-            let ladder = ladder.copied().collect::<Vec<_>>();
-            let Some(kind) = ladder.get(queue.rung.min(ladder.len().saturating_sub(1))).copied() else {
+            let Some(kind) = queue.next_action() else {
                 queue.ask_at = None;
                 continue;
             };
@@ -75,9 +72,34 @@ impl Engine {
         if let Some(veto) = anyway.or_else(|| objection(&facts)) {
             return self.veto(key, kind, indices, veto, now);
         }
+        let (plan, indices) = self.shared(plan, indices);
         match self.mode() {
-            Mode::Enforce => self.act(plan, indices, now),
-            Mode::Off | Mode::Observe | Mode::DryRun => self.pretend(&plan, indices, now),
+            Mode::Enforce => self.act(plan, &indices, now),
+            Mode::Off | Mode::Observe | Mode::DryRun => self.pretend(&plan, &indices, now),
+        }
+    }
+
+    /// The plan for all storms of the port that the same action would answer, also those whose own question comes
+    /// later: one flap, one unit of budget. Without them their links would go down in the middle of their wait.
+    fn shared(&self, plan: Plan, indices: &[usize]) -> (Plan, Vec<usize>) {
+        let Some(port) = self.ports.get(&plan.port) else { return (plan, indices.to_vec()) };
+        let fits = |&index: &usize| {
+            let queue = &port.queues[index];
+            let known = matches!(queue.phase, Phase::Storm(storm) if storm.class != Class::DemandUnknown);
+            let guarded = plan.disruption < Disruption::Link
+                || self.guard_facts(std::iter::once(queue)) == GuardFacts::Agrees;
+            known
+                && guarded
+                && queue.wants_action()
+                && queue.blind.is_none()
+                && !queue.is_estimated()
+                && queue.next_action() == Some(plan.kind)
+        };
+        let all = (0..port.queues.len()).filter(|index| indices.contains(index) || fits(index));
+        let all = all.collect::<Vec<_>>();
+        match self.make_plan(plan.port, plan.kind, &all) {
+            Ok(shared) => (shared, all),
+            Err(_) => (plan, indices.to_vec()),
         }
     }
 

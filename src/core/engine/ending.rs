@@ -17,7 +17,10 @@ impl Engine {
         let (key, kind) = (action.port, action.kind);
         let untouched = matches!(
             ended.report.outcome,
-            Outcome::Acted { result: ActionResult::Expired | ActionResult::Failed, put_back: PutBack::NotNeeded }
+            Outcome::Acted {
+                result: ActionResult::Expired | ActionResult::Failed,
+                put_back: PutBack::NotNeeded
+            }
         );
         if let Some(port) = self.ports.get_mut(&key).filter(|port| port.flaps(kind)) {
             if untouched {

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::action::ActionKind;
 use crate::delta::Gap;
 use crate::evidence::{Demand, Evidence, Quality, THROTTLED, Track, Windows};
 use crate::ids::StormId;
@@ -206,6 +207,12 @@ impl QueueState {
         let idle = matches!(self.phase, Phase::Storm(storm) if storm.acting.is_none());
         let shows = |e: Evidence| e.unbroken || (e.choppy && self.rule.choppy_acts);
         idle && self.evidence.is_none_or(shows)
+    }
+
+    /// The action of the ladder that is next. An alert is the event of the storm itself, which has been told.
+    pub(super) fn next_action(&self) -> Option<ActionKind> {
+        let ladder = || self.rule.actions.iter().copied().filter(|kind| *kind != ActionKind::Alert);
+        ladder().nth(self.rung).or_else(|| ladder().next_back())
     }
 
     pub(super) fn is_estimated(&self) -> bool {

@@ -64,7 +64,8 @@ impl Rig {
     }
 
     fn bind(&mut self, index: usize, driver: &str) {
-        let names = ["rx_prio3_pause_duration", "tx_prio3_packets", "pfc_pri3_rx_duration_us", "tx_packets_pri3"];
+        let names =
+            ["rx_prio3_pause_duration", "tx_prio3_packets", "pfc_pri3_rx_duration_us", "tx_packets_pri3"];
         self.bind_names(index, driver, &names);
         self.tell(Input::Dcb(PortDcb {
             port: PortKey(index as u16),
@@ -215,9 +216,9 @@ fn an_agent_that_is_stopping_asks_for_nothing_and_comes_to_rest() {
 }
 
 fn names_of(events: &[EventKind]) -> Vec<(String, String)> {
-    let change = |event: &EventKind| match event {
-        EventKind::PhaseChanged { from, to } => Some((from.0.to_string(), to.0.to_string())),
-        _ => None,
+    let change = |event: &EventKind| {
+        let EventKind::PhaseChanged { from, to } = event else { return None };
+        Some((from.0.to_string(), to.0.to_string()))
     };
     events.iter().filter_map(change).collect()
 }
@@ -363,7 +364,8 @@ fn frames_that_arrive_while_our_own_action_has_switched_pfc_off_are_no_xon_storm
     rig.bind_names(0, "bnxt_en", &["pfc_pri3_rx_duration_us", "rx_pfc_ena_frames_pri3"]);
     // The second value stands for frames here: enough to hold the queue.
     rig.reads(5, &[]);
-    let xon = |events: &[EventKind]| events.iter().filter(|e| matches!(e, EventKind::PauseEntered { .. })).count();
+    let xon =
+        |events: &[EventKind]| events.iter().filter(|e| matches!(e, EventKind::PauseEntered { .. })).count();
     assert_eq!(xon(&rig.events), 1);
     let pfc = |pfc| Input::Dcb(PortDcb { port: PortKey(0), pfc: Some(pfc), owner: DcbOwner::Host });
     rig.tell(pfc(PriorityMask(0)));
@@ -382,7 +384,36 @@ fn a_port_that_is_renamed_keeps_what_it_has_spent() {
     rig.reads(6, &[0]);
     rig.acted(1, ActionResult::Failed);
     rig.reads(2, &[0]);
-    rig.tell(Input::Link(PortLink { netdev: "other".into(), ..rig.engine.snapshot(rig.now).ports[0].link.clone() }));
+    rig.tell(Input::Link(PortLink {
+        netdev: "other".into(),
+        ..rig.engine.snapshot(rig.now).ports[0].link.clone()
+    }));
     rig.reads(10, &[0]);
     assert_eq!(rig.orders.len(), 1);
+}
+
+#[test]
+fn a_storm_that_waits_for_the_guard_shares_the_plan_of_another_on_its_port() {
+    let mut settings = settings();
+    settings.guard.iter_mut().for_each(|guard| guard.delay = Duration::from_secs(2));
+    let mut rig = Rig::new(settings, &["mlx5_core"]);
+    let names =
+        ["rx_prio3_pause_duration", "rx_prio4_pause_duration", "tx_prio3_packets", "tx_prio4_packets"];
+    rig.bind_names(0, "mlx5_core", &names);
+    let port = PortKey(0);
+    rig.tell(Input::Dcb(PortDcb { port, pfc: Some(PriorityMask(0b1_1000)), owner: DcbOwner::Host }));
+    let mut values = vec![0u64; 4];
+    for reading in 0..100u64 {
+        rig.pass(50);
+        // Priority 4 is held half a second after priority 3.
+        for (place, since) in [(0, 10), (1, 20)] {
+            let held = reading >= since;
+            values[place] += if held { 50_000 } else { 0 };
+            values[place + 2] += if held { 0 } else { 1000 };
+        }
+        let (at, took, values) = (rig.now, Duration::from_micros(200), values.clone());
+        rig.tell(Input::Reading(Reading { port, at, took, values }));
+    }
+    let [Order::Do(plan)] = &rig.orders[..] else { panic!("{:?}", rig.orders) };
+    assert_eq!(plan.targets.len(), 2);
 }
