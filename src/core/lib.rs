@@ -26,4 +26,5 @@ pub mod input;
 pub mod engine;
 pub mod snapshot;
 pub mod record;
+pub mod sim;
 pub mod doc;

@@ -25,7 +25,7 @@ use crate::units::MonoTime;
 const FRESH_SPAN_MIN: Duration = Duration::from_millis(10);
 /// After more than this since the evidence, as when the journal was slow, a pause that is over may still fill half of
 /// the time: the counters are looked at once more.
-const FRESH_SPAN_MAX: Duration = Duration::from_millis(30);
+pub(crate) const FRESH_SPAN_MAX: Duration = Duration::from_millis(30);
 /// How often the counters are looked at while a queue has time to show that it moves.
 const PROOF_LOOKS: u32 = 8;
 

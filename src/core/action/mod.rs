@@ -6,6 +6,7 @@ mod kind;
 mod planner;
 mod readback;
 
+pub(crate) use execution::FRESH_SPAN_MAX;
 pub use execution::{Answer, Execution, Report, Step, TargetCounters};
 pub use kind::{ActionKind, Disruption, UnknownAction, UnknownDisruption};
 pub use planner::{PlanRequest, Unsupported, plan};

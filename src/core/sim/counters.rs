@@ -1,0 +1,266 @@
+//! The counters of a simulated port: what really happened, and the numbers and names its driver makes of it.
+
+use std::time::Duration;
+
+use super::random::Random;
+use super::scenario::Names;
+use crate::catalog::Counter as C;
+use crate::drivers::{Driver, NamesEffect, PRIORITY_MARK, Row};
+use crate::engine::is_watched;
+use crate::units::{Direction, Priority, PriorityMask, Queue};
+
+/// Bytes of a packet: what RoCE sends over an MTU of 4096.
+const PACKET_BYTES: u64 = 4178;
+/// A second in nanoseconds.
+const SECOND: u128 = 1_000_000_000;
+/// Names that no table knows: every real device has some.
+const UNTABLED: [&str; 3] = ["rx_sim_steered", "tx_sim_doorbells", "sim_temperature"];
+
+/// What really happened on a port.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Tally {
+    pub(super) pauses: [[PauseTally; 2]; Queue::COUNT],
+    packets: [[Packets; 2]; Priority::COUNT],
+    pub(super) link_downs: u64,
+}
+
+/// The pause of one queue in one direction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct PauseTally {
+    pub(super) time_ns: u64,
+    pub(super) stops: u64,
+    pub(super) releases: u64,
+    pub(super) ends: u64,
+}
+
+/// Packets, and the part of the next one that is already through.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Packets {
+    whole: u64,
+    rest: u64,
+}
+
+impl Tally {
+    /// Adds the packets of `nanos` at `rate` a second.
+    pub(super) fn flow(&mut self, priority: Priority, direction: Direction, nanos: u64, rate: u64) {
+        let packets = &mut self.packets[priority.index()][direction.index()];
+        let all = u128::from(nanos) * u128::from(rate) + u128::from(packets.rest);
+        packets.whole += (all / SECOND) as u64;
+        packets.rest = (all % SECOND) as u64;
+    }
+
+    /// Packets of one priority: received ones for `Rx`, sent ones for `Tx`.
+    pub(super) fn packets(&self, priority: Priority, direction: Direction) -> u64 {
+        self.packets[priority.index()][direction.index()].whole
+    }
+
+    /// All packets in one direction.
+    pub(super) fn port_packets(&self, direction: Direction) -> u64 {
+        self.packets.iter().map(|both| both[direction.index()].whole).sum()
+    }
+}
+
+/// What a native counter means here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Meaning {
+    PauseTime(Direction),
+    Frames(Direction),
+    Stops(Direction),
+    Releases(Direction),
+    Ends(Direction),
+    Packets(Direction),
+    Bytes(Direction),
+    PortPackets(Direction),
+    PortBytes(Direction),
+    PortFrames(Direction),
+    LinkDowns,
+    /// Something that does not move here.
+    Still,
+}
+
+use Direction::{Rx, Tx};
+
+const MEANINGS: &[(C, Meaning)] = &[
+    (C::PfcRxPauseTime, Meaning::PauseTime(Rx)),
+    (C::PfcTxPauseTime, Meaning::PauseTime(Tx)),
+    (C::GlobalRxPauseTime, Meaning::PauseTime(Rx)),
+    (C::GlobalTxPauseTime, Meaning::PauseTime(Tx)),
+    (C::PfcRxPauseFrames, Meaning::Frames(Rx)),
+    (C::PfcTxPauseFrames, Meaning::Frames(Tx)),
+    (C::GlobalRxPauseFrames, Meaning::Frames(Rx)),
+    (C::GlobalTxPauseFrames, Meaning::Frames(Tx)),
+    (C::PfcRxXoffFrames, Meaning::Stops(Rx)),
+    (C::PfcTxXoffFrames, Meaning::Stops(Tx)),
+    (C::GlobalRxXoffFrames, Meaning::Stops(Rx)),
+    (C::GlobalTxXoffFrames, Meaning::Stops(Tx)),
+    (C::PfcRxXonFrames, Meaning::Releases(Rx)),
+    (C::PfcTxXonFrames, Meaning::Releases(Tx)),
+    (C::GlobalRxXonFrames, Meaning::Releases(Rx)),
+    (C::GlobalTxXonFrames, Meaning::Releases(Tx)),
+    (C::PfcRxPauseTransitions, Meaning::Ends(Rx)),
+    (C::PfcTxPauseTransitions, Meaning::Ends(Tx)),
+    (C::GlobalRxPauseTransitions, Meaning::Ends(Rx)),
+    (C::PriorityRxPackets, Meaning::Packets(Rx)),
+    (C::PriorityTxPackets, Meaning::Packets(Tx)),
+    (C::PriorityRxBytes, Meaning::Bytes(Rx)),
+    (C::PriorityTxBytes, Meaning::Bytes(Tx)),
+    (C::PortRxPackets, Meaning::PortPackets(Rx)),
+    (C::PortTxPackets, Meaning::PortPackets(Tx)),
+    (C::PortRxBytes, Meaning::PortBytes(Rx)),
+    (C::PortTxBytes, Meaning::PortBytes(Tx)),
+    (C::PortPfcRxPauseFrames, Meaning::PortFrames(Rx)),
+    (C::PortPfcTxPauseFrames, Meaning::PortFrames(Tx)),
+    (C::LinkDowns, Meaning::LinkDowns),
+];
+
+impl Meaning {
+    fn of(counter: C) -> Self {
+        MEANINGS.iter().find(|(known, _)| *known == counter).map_or(Self::Still, |(_, meaning)| *meaning)
+    }
+
+    const fn is_pause(self) -> bool {
+        matches!(
+            self,
+            Self::PauseTime(_) | Self::Frames(_) | Self::Stops(_) | Self::Releases(_) | Self::Ends(_)
+        )
+    }
+}
+
+/// A native counter of the device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Native {
+    pub(super) meaning: Meaning,
+    pub(super) queue: Queue,
+    pub(super) scale: u64,
+    /// Where it stood when the simulation began: no real counter begins at 0.
+    pub(super) origin: u64,
+    /// All bits it has.
+    pub(super) mask: u64,
+}
+
+/// The native counters of a device and their names, in the order the kernel gives them.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Directory {
+    pub(super) names: Vec<String>,
+    pub(super) natives: Vec<Native>,
+}
+
+/// What decides which names a device has now.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Shown {
+    pub(super) which: Names,
+    /// Priorities with PFC on.
+    pub(super) pfc: PriorityMask,
+    /// Whether 802.3x pause is on.
+    pub(super) global: bool,
+    /// All bits of a counter that has fewer than its row says.
+    pub(super) mask: u64,
+}
+
+impl Directory {
+    /// The names of `driver` under the present settings. `seed` decides where the counters began, by name.
+    pub(super) fn new(driver: &'static Driver, shown: Shown, seed: u64) -> Self {
+        let vanish = driver.caps.levers.pfc_off.is_some_and(|off| off.pause_names == NamesEffect::Vanish);
+        let mut directory = Self::default();
+        for row in driver.ethtool {
+            if shown.which == Names::Watched && !is_watched(row.counter) {
+                continue;
+            }
+            directory.push_row(row, shown, vanish, seed);
+        }
+        if shown.which == Names::All {
+            for name in UNTABLED {
+                directory.push(name.to_owned(), Meaning::Still, Queue::Global, 1, u64::MAX, seed);
+            }
+        }
+        directory
+    }
+
+    fn push_row(&mut self, row: &Row, shown: Shown, vanish: bool, seed: u64) {
+        let meaning = Meaning::of(row.counter);
+        let mask = row.width.max() & shown.mask;
+        let scale = row.unit.scale();
+        if !row.is_per_priority() {
+            if !(vanish && meaning.is_pause() && !shown.global) {
+                self.push(row.pattern.to_owned(), meaning, Queue::Global, scale, mask, seed);
+            }
+            return;
+        }
+        for priority in Priority::ALL {
+            if vanish && meaning.is_pause() && !shown.pfc.contains(priority) {
+                continue;
+            }
+            let name = row.pattern.replace(PRIORITY_MARK, &priority.to_string());
+            self.push(name, meaning, Queue::Priority(priority), scale, mask, seed);
+        }
+    }
+
+    fn push(&mut self, name: String, meaning: Meaning, queue: Queue, scale: u64, mask: u64, seed: u64) {
+        let salt =
+            name.bytes().fold(seed, |hash, byte| hash.wrapping_mul(0x0100_0000_01b3) ^ u64::from(byte));
+        let mut random = Random::new(salt);
+        let origin = match (mask, meaning) {
+            (_, Meaning::Still) => random.between(0, 1000).min(mask),
+            (u64::MAX, _) => random.between(0, 1 << 40),
+            // A narrow counter begins shortly before its end: it wraps within seconds of traffic or pause.
+            _ => mask - random.between(0, 2_000_000).min(mask),
+        };
+        self.names.push(name);
+        self.natives.push(Native { meaning, queue, scale, origin, mask });
+    }
+
+    /// Where the pause time of a queue stands among the values.
+    pub(super) fn pause_time(&self, queue: Queue, direction: Direction) -> Option<usize> {
+        self.find(Meaning::PauseTime(direction), queue)
+    }
+
+    /// Where the packets of a priority stand among the values.
+    pub(super) fn packets(&self, priority: Priority, direction: Direction) -> Option<usize> {
+        self.find(Meaning::Packets(direction), Queue::Priority(priority))
+    }
+
+    fn find(&self, meaning: Meaning, queue: Queue) -> Option<usize> {
+        self.natives.iter().position(|native| native.meaning == meaning && native.queue == queue)
+    }
+
+    /// What `native` has counted according to `tally`, in its own unit.
+    pub(super) fn counted(&self, native: &Native, tally: &Tally, shared: PriorityMask) -> u64 {
+        let pause = |direction: Direction| &tally.pauses[native.queue.index()][direction.index()];
+        let count = match native.meaning {
+            Meaning::PauseTime(direction) => pause(direction).time_ns,
+            // Where stop and go are not told apart, both count.
+            Meaning::Frames(direction) => pause(direction).stops + pause(direction).releases,
+            Meaning::Stops(direction) => pause(direction).stops,
+            Meaning::Releases(direction) => pause(direction).releases,
+            Meaning::Ends(direction) => pause(direction).ends,
+            Meaning::Packets(direction) => packets(native.queue, direction, tally, shared),
+            Meaning::Bytes(direction) => packets(native.queue, direction, tally, shared) * PACKET_BYTES,
+            Meaning::PortPackets(direction) => tally.port_packets(direction),
+            Meaning::PortBytes(direction) => tally.port_packets(direction) * PACKET_BYTES,
+            Meaning::PortFrames(direction) => {
+                let all = &tally.pauses[..Priority::COUNT];
+                all.iter().map(|both| both[direction.index()].stops + both[direction.index()].releases).sum()
+            }
+            Meaning::LinkDowns => tally.link_downs,
+            Meaning::Still => 0,
+        };
+        count / native.scale
+    }
+}
+
+/// Packets of one priority, or of the hardware queue it shares with others.
+fn packets(queue: Queue, direction: Direction, tally: &Tally, shared: PriorityMask) -> u64 {
+    match queue {
+        Queue::Priority(priority) if shared.contains(priority) => {
+            shared.iter().map(|priority| tally.packets(priority, direction)).sum()
+        }
+        Queue::Priority(priority) => tally.packets(priority, direction),
+        Queue::Global => tally.port_packets(direction),
+    }
+}
+
+/// How many pause frames a second hold a queue on a link of this speed, with a quarter to spare: a peer refreshes
+/// before the pause runs out.
+pub(super) const fn holding_rate(speed_mbps: u64) -> u64 {
+    crate::evidence::frames_to_hold(Duration::from_secs(1), speed_mbps) * 5 / 4 + 1
+}
