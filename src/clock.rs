@@ -1,6 +1,7 @@
 //! The only file that reads clocks; everything else gets instants as values.
 //! Never waits, never converts between the two clocks it reads.
 
+use std::time::Duration;
 use std::{fs, io};
 
 use jiff::Timestamp;
@@ -22,6 +23,12 @@ pub fn now() -> MonoTime {
 #[must_use]
 pub fn wall() -> Timestamp {
     Timestamp::now()
+}
+
+/// The time since the beginning of 1970; zero for a clock set before that.
+#[must_use]
+pub fn since_1970() -> Duration {
+    Duration::try_from(wall().duration_since(Timestamp::UNIX_EPOCH)).unwrap_or_default()
 }
 
 /// Which boot a [`MonoTime`] counts from: another value, and stored instants mean nothing any more.

@@ -1,15 +1,20 @@
 //! The agent's modules in reading order, so that tests, benches and fuzz targets can link them.
 
 pub mod cli;
+pub mod agent;
 pub mod config;
 pub mod telemetry;
 pub mod clock;
 pub mod sys;
 pub mod sources;
-pub mod actuate;
 pub mod node;
+pub mod discovery;
+pub mod runtime;
+pub mod actuate;
 pub mod guard;
 pub mod recorder;
 pub mod replay;
+pub mod eventlog;
+pub mod console;
 pub mod export;
 pub mod http;

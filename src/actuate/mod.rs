@@ -9,7 +9,7 @@ pub use journal::{Journal, JournalError, Stored};
 
 use std::collections::BTreeMap;
 use std::sync::mpsc::SyncSender;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use rocewatch_core::action::{Answer, Execution, Op, Order, PortConfig, Step, Target, TargetCounters};
@@ -53,7 +53,7 @@ type Stations = BTreeMap<PortKey, Arc<Mutex<Station>>>;
 
 /// The actuator.
 pub struct Actuator {
-    stations: Stations,
+    stations: Mutex<Stations>,
     journal: Arc<Mutex<Journal>>,
     inputs: SyncSender<Input>,
 }
@@ -62,17 +62,21 @@ impl Actuator {
     /// An actuator that knows no port yet.
     #[must_use]
     pub fn new(journal: Arc<Mutex<Journal>>, inputs: SyncSender<Input>) -> Self {
-        Self { stations: BTreeMap::new(), journal, inputs }
+        Self { stations: Mutex::default(), journal, inputs }
     }
 
     /// Makes a port known.
-    pub fn add(&mut self, port: PortKey, station: Station) {
-        self.stations.insert(port, Arc::new(Mutex::new(station)));
+    pub fn add(&self, port: PortKey, station: Station) {
+        self.stations().insert(port, Arc::new(Mutex::new(station)));
     }
 
     /// Forgets a port.
-    pub fn remove(&mut self, port: PortKey) {
-        self.stations.remove(&port);
+    pub fn remove(&self, port: PortKey) {
+        self.stations().remove(&port);
+    }
+
+    fn stations(&self) -> MutexGuard<'_, Stations> {
+        self.stations.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Carries out an order and reports to the engine. `durable` is what the journal has to hold before anything is
@@ -82,7 +86,7 @@ impl Actuator {
             Order::Do(plan) => (plan.port, plan.id),
             Order::Undo(undo) => (undo.port, undo.id),
         };
-        let Some(station) = self.stations.get(&port).cloned() else {
+        let Some(station) = self.stations().get(&port).cloned() else {
             tracing::error!(port = port.0, action = action.0, "order for a port that is gone");
             return;
         };

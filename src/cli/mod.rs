@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use crate::config::{ConfigError, Style};
+use crate::replay::ReplayError;
 
 pub mod flags;
 pub mod run;
@@ -35,6 +36,10 @@ pub struct Cli {
 /// The subcommands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Watch this node's ports
+    Run(run::RunArgs),
+    /// Feed a recording or an incident to the same engine again
+    Replay(replay::ReplayArgs),
     /// Check or show the configuration
     #[command(subcommand)]
     Config(config::ConfigCommand),
@@ -78,6 +83,8 @@ impl Command {
     /// What kept it from doing so.
     pub fn dispatch(self) -> anyhow::Result<Exit> {
         match self {
+            Self::Run(args) => run::run(args),
+            Self::Replay(args) => replay::run(&args),
             Self::Config(command) => config::run(command),
             Self::Counters => counters::run(),
         }
@@ -89,7 +96,7 @@ impl Command {
 pub fn report(error: &anyhow::Error) -> Exit {
     let Some(refused) = error.downcast_ref::<ConfigError>() else {
         tell(&format!("rocewatch: {error:#}"));
-        return Exit::Failed;
+        return if error.is::<ReplayError>() { Exit::Refused } else { Exit::Failed };
     };
     let style = match (io::stderr().is_terminal(), std::env::var_os("NO_COLOR")) {
         (false, _) => Style::Lines,

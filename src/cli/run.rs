@@ -3,8 +3,17 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use tokio::signal::unix::{SignalKind, signal};
 
+use super::Exit;
 use super::flags::ConfigFlags;
+use crate::agent::{self, Place, Setup, Watch};
+use crate::config::Config;
+use crate::eventlog::EventLog;
+use crate::export::stats::Collector;
+use crate::node::{DirectoryNode, KernelNode};
+use crate::sources::RdmaTree;
+use crate::telemetry;
 
 /// What `run` takes.
 #[derive(Clone, Debug, Args)]
@@ -15,4 +24,60 @@ pub struct RunArgs {
     /// The configuration.
     #[command(flatten)]
     pub config: ConfigFlags,
+}
+
+/// Runs the agent until it is told to end.
+///
+/// # Errors
+/// A configuration that is refused, devices that cannot be reached, an address that cannot be listened on.
+pub fn run(args: RunArgs) -> anyhow::Result<Exit> {
+    let config = args.config.load()?;
+    telemetry::init(config.log)?;
+    for warning in config.warnings() {
+        tracing::warn!("{warning}");
+    }
+    let place = place(&config)?;
+    let setup = Setup { config, place, sinks: vec![Box::new(EventLog)], record: args.record };
+    agent::run(setup, told_to_end, |addresses| {
+        for address in addresses {
+            tracing::info!(%address, "listening");
+        }
+    })?;
+    Ok(Exit::Fine)
+}
+
+/// Where the configuration says that the ports are. Beside a directory nothing else is read.
+fn place(config: &Config) -> anyhow::Result<Place> {
+    Ok(match &config.source.directory {
+        Some(root) => Place {
+            node: Box::new(DirectoryNode::open(root)?),
+            collector: Collector::Directory,
+            watch: Watch::Nobody,
+            rdma: Some(RdmaTree::new(&root.join("sys"))),
+        },
+        None => Place {
+            node: Box::new(KernelNode::open(&config.path.sysfs)?),
+            collector: Collector::Ethtool,
+            watch: Watch::Kernel,
+            rdma: None,
+        },
+    })
+}
+
+/// Ends with SIGTERM or SIGINT. Both are caught from the call on, not from the first time it is awaited.
+pub(super) fn told_to_end() -> impl Future<Output = ()> {
+    let caught = (signal(SignalKind::terminate()), signal(SignalKind::interrupt()));
+    async move {
+        match caught {
+            (Ok(mut terminate), Ok(mut interrupt)) => {
+                tokio::select! {
+                    _ = terminate.recv() => {}
+                    _ = interrupt.recv() => {}
+                }
+            }
+            (Err(error), _) | (_, Err(error)) => {
+                tracing::error!(%error, "signals cannot be caught: the agent ends");
+            }
+        }
+    }
 }

@@ -215,12 +215,10 @@ pub struct SourceConfig {
 pub struct PathConfig {
     /// Mount point of sysfs.
     pub sysfs: PathBuf,
-    /// Mount point of procfs.
-    pub procfs: PathBuf,
 }
 
 impl Default for PathConfig {
     fn default() -> Self {
-        Self { sysfs: "/sys".into(), procfs: "/proc".into() }
+        Self { sysfs: "/sys".into() }
     }
 }

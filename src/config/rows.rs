@@ -293,7 +293,4 @@ const SOURCE: &[Key] = &[key!(
     "Read the devices from the files under this folder instead of the kernel. Empty: from the kernel."
 )];
 
-const PATH: &[Key] = &[
-    key!(Draft, "sysfs", path.sysfs: PathBuf, (), "Mount point of sysfs."),
-    key!(Draft, "procfs", path.procfs: PathBuf, (), "Mount point of procfs."),
-];
+const PATH: &[Key] = &[key!(Draft, "sysfs", path.sysfs: PathBuf, (), "Mount point of sysfs.")];

@@ -22,6 +22,23 @@ impl Config {
         })
     }
 
+    /// Only what was given, for people who know the defaults.
+    #[must_use]
+    pub fn to_toml_given(&self) -> String {
+        let mut text = String::new();
+        for section in SECTIONS.iter().filter(|section| !section.is_of_ports()) {
+            let given =
+                section.keys().filter_map(|key| Some((key, self.values().node.get(section.name, key.name)?)));
+            let given = given.map(|(key, entry)| format!("{} = {}\n", key.name, key.text(Some(entry))));
+            let given = given.collect::<String>();
+            if !given.is_empty() {
+                header(&mut text, section);
+                text.push_str(&given);
+            }
+        }
+        text.trim_start().to_owned()
+    }
+
     fn document(&self, remark: impl Fn(&Layer, &'static str, &'static str) -> Option<String>) -> String {
         let values = self.values();
         let mut text = String::new();

@@ -10,7 +10,7 @@ use crate::ids::PortIdentity;
 use crate::units::{Direction, Permille};
 
 /// What the watchdog may do.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
     /// Neither detect nor act.

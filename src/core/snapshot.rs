@@ -37,8 +37,8 @@ pub struct Snapshot {
     pub budget_remaining: u32,
     /// Actions whose undo is owed.
     pub undos_pending: u32,
-    /// Share of time that all reads together take, by what they took lately and how often they come.
-    pub rtnl_share: Permille,
+    /// Share of time that all reads together take, by what they took lately and how often they come; in millionths.
+    pub rtnl_share_millionths: u64,
     /// Events told, by name.
     pub events: BTreeMap<String, u64>,
     /// Answers of the fleet guard: below_limit, above_limit, failed.

@@ -7,7 +7,7 @@ use rocewatch_core::settings::Mode;
 use rocewatch_core::snapshot::{PortView, Snapshot};
 use rocewatch_core::units::Direction;
 
-use super::sheet::{Distribution, Labels, Sheet, family};
+use super::sheet::{Distribution, Labels, Sheet, Value, family};
 
 /// All samples of the node. `ports` are those that are shown.
 pub(super) fn collect<'a>(sheet: &mut Sheet<'a>, snapshot: &'a Snapshot, ports: &[&PortView]) {
@@ -45,7 +45,11 @@ fn limits(sheet: &mut Sheet<'_>, snapshot: &Snapshot) {
     sheet.add(const { family("rocewatch_watchdog_undos_pending") }, &none, owed);
     sheet.add(const { family("rocewatch_watchdog_journal_writable") }, &none, snapshot.journal_writable);
     sheet.add(const { family("rocewatch_watchdog_maintenance") }, &none, snapshot.maintenance);
-    sheet.add(const { family("rocewatch_watchdog_rtnl_share_ratio") }, &none, snapshot.rtnl_share);
+    sheet.add(
+        const { family("rocewatch_watchdog_rtnl_share_ratio") },
+        &none,
+        Value::Shown(snapshot.rtnl_share_millionths as f64 / 1e6),
+    );
 }
 
 fn spans(sheet: &mut Sheet<'_>, snapshot: &Snapshot) {

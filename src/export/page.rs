@@ -12,7 +12,7 @@ use rocewatch_core::units::MonoTime;
 
 use super::sheet::{Labels, Sheet, family};
 use super::stats::{AgentStats, PageFacts};
-use super::{Clock, Moment, agent, node, ports, text};
+use super::{Clock, Moment, agent, node, ports, rdma, text};
 
 /// A page is made anew when it is older than this, though nothing has happened: ages go on.
 const AGE_MAX: Duration = Duration::from_secs(1);
@@ -38,6 +38,7 @@ impl Page {
 /// The page of one snapshot.
 #[must_use]
 pub fn render(snapshot: &Snapshot, stats: &AgentStats, moment: &Moment) -> Page {
+    let rdma = stats.rdma();
     let mut sheet = Sheet::new();
     let shown = ports::shown(snapshot);
     node::collect(&mut sheet, snapshot, &shown);
@@ -45,6 +46,7 @@ pub fn render(snapshot: &Snapshot, stats: &AgentStats, moment: &Moment) -> Page 
         let own = stats.known_port(port.key);
         ports::collect(&mut sheet, port, own.as_deref(), snapshot, moment);
     }
+    rdma::collect(&mut sheet, &rdma, &shown);
     agent::collect(&mut sheet, stats, &shown);
     let series = sheet.series() + 1;
     sheet.add(const { family("rocewatch_series") }, &Labels::none(), series as u64);

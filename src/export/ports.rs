@@ -158,8 +158,11 @@ fn pause_settings<'a>(sheet: &mut Sheet<'a>, port: &PortView, labels: &Labels<'a
 fn quality<'a>(sheet: &mut Sheet<'a>, port: &PortView, labels: &Labels<'a>, moment: &Moment) {
     let frozen = port.blind == Some(Gap::FrozenSource);
     sheet.add(const { family("rocewatch_watchdog_estimated") }, labels, port.estimated);
-    sheet.add(const { family("rocewatch_watchdog_detect_seconds") }, labels, port.detect);
-    sheet.add(const { family("rocewatch_watchdog_detect_bound_seconds") }, labels, port.detect_bound);
+    // A port without pause counters detects nothing, however fast.
+    if port.pause_known != PauseKnown::Absent {
+        sheet.add(const { family("rocewatch_watchdog_detect_seconds") }, labels, port.detect);
+        sheet.add(const { family("rocewatch_watchdog_detect_bound_seconds") }, labels, port.detect_bound);
+    }
     sheet.add(const { family("rocewatch_watchdog_poll_interval_seconds") }, labels, port.interval);
     let age = port.read_at.map(|at| moment.age(at));
     sheet.add_known(const { family("rocewatch_watchdog_read_age_seconds") }, labels, age);

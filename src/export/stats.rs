@@ -14,6 +14,7 @@ use std::time::Duration;
 use rocewatch_core::ids::PortKey;
 
 use super::host::HostFacts;
+use crate::sources::RdmaView;
 
 pub use count::{Count, Level, LevelGuard};
 pub use port::PortStats;
@@ -32,6 +33,7 @@ pub struct AgentStats {
     pub recorder: RecorderStats,
     /// Reads that belong to no port, such as a list of all links.
     pub reads: ReadStats,
+    rdma: Mutex<Arc<Vec<RdmaView>>>,
     ports: RwLock<BTreeMap<PortKey, Arc<PortStats>>>,
     config: Mutex<ConfigFacts>,
     host: Mutex<Option<HostFacts>>,
@@ -183,6 +185,17 @@ impl AgentStats {
     #[must_use]
     pub fn host(&self) -> Option<HostFacts> {
         lock(&self.host).clone()
+    }
+
+    /// Takes the RDMA counters as just read.
+    pub fn note_rdma(&self, views: Vec<RdmaView>) {
+        *lock(&self.rdma) = Arc::new(views);
+    }
+
+    /// The RDMA counters as last read.
+    #[must_use]
+    pub fn rdma(&self) -> Arc<Vec<RdmaView>> {
+        Arc::clone(&lock(&self.rdma))
     }
 
     /// Notes that a page was rendered.

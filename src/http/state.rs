@@ -145,7 +145,7 @@ pub(super) fn json(snapshot: &Snapshot, build: &BuildInfo, moment: &Moment) -> V
         journal_writable: snapshot.journal_writable,
         budget_remaining: snapshot.budget_remaining,
         undos_pending: snapshot.undos_pending,
-        rtnl_share_ratio: ratio(snapshot.rtnl_share),
+        rtnl_share_ratio: snapshot.rtnl_share_millionths as f64 / 1e6,
         event_seq: snapshot.seq,
         ports: snapshot.ports.iter().map(|view| port(view, snapshot, moment)).collect(),
     };

@@ -7,7 +7,6 @@ use std::collections::VecDeque;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use rocewatch_core::engine::Engine;
@@ -17,8 +16,9 @@ use rocewatch_core::record::Line;
 use rocewatch_core::units::MonoTime;
 
 use super::header;
-use super::writer::{LineWriter, WriterCounts};
+use super::writer::LineWriter;
 use crate::clock;
+use crate::export::stats::AgentStats;
 
 /// A file begins at least this long before its storm: two segments that are full, and the one being filled.
 const SEGMENT: Duration = Duration::from_secs(30);
@@ -35,15 +35,6 @@ pub struct IncidentLimits {
     pub files_max: usize,
     /// Bytes per file.
     pub bytes_max: u64,
-}
-
-/// How many files were written.
-#[derive(Debug, Default)]
-pub struct IncidentCounts {
-    /// Written.
-    pub written: AtomicU64,
-    /// Could not be made.
-    pub failed: AtomicU64,
 }
 
 struct Segment {
@@ -68,31 +59,23 @@ pub struct Incidents {
     open: Option<Open>,
     /// The files that are being closed.
     closing: Vec<std::thread::JoinHandle<()>>,
-    writer_counts: Arc<WriterCounts>,
-    counts: Arc<IncidentCounts>,
+    stats: Arc<AgentStats>,
     told: bool,
 }
 
 impl Incidents {
     /// Incidents in `folder`, which is made with the first of them.
     #[must_use]
-    pub fn new(folder: PathBuf, limits: IncidentLimits, writer_counts: Arc<WriterCounts>) -> Self {
+    pub fn new(folder: PathBuf, limits: IncidentLimits, stats: Arc<AgentStats>) -> Self {
         Self {
             folder,
             limits,
             segments: VecDeque::new(),
             open: None,
             closing: Vec::new(),
-            writer_counts,
-            counts: Arc::default(),
+            stats,
             told: false,
         }
-    }
-
-    /// The counts, to be shown.
-    #[must_use]
-    pub fn counts(&self) -> Arc<IncidentCounts> {
-        Arc::clone(&self.counts)
     }
 
     pub(super) fn before(&mut self, now: MonoTime, engine: &Engine) {
@@ -147,7 +130,7 @@ impl Incidents {
                 self.open = Some(open);
             }
             Err(error) => {
-                self.counts.failed.fetch_add(1, Ordering::Relaxed);
+                self.stats.recorder.incidents_failed.one();
                 if !std::mem::replace(&mut self.told, true) {
                     tracing::warn!(folder = %self.folder.display(), %error, "no incident can be written");
                 }
@@ -166,7 +149,7 @@ impl Incidents {
         let path =
             self.folder.join(format!("incident-{when}-{:06}-{netdev}{queue}{direction}.jsonl", event.seq));
         let part = path.with_extension("part");
-        let writer = LineWriter::create(&part, Arc::clone(&self.writer_counts))?;
+        let writer = LineWriter::create(&part, Arc::clone(&self.stats))?;
         Ok(Open { writer, began: at, quiet_since: None, part, path })
     }
 
@@ -181,12 +164,12 @@ impl Incidents {
 
     fn close(&mut self) {
         let Some(open) = self.open.take() else { return };
-        let (counts, limits, folder) = (Arc::clone(&self.counts), self.limits, self.folder.clone());
+        let (stats, limits, folder) = (Arc::clone(&self.stats), self.limits, self.folder.clone());
         let work = move || {
             open.writer.finish();
             match fs::rename(&open.part, &open.path) {
-                Ok(()) => counts.written.fetch_add(1, Ordering::Relaxed),
-                Err(_) => counts.failed.fetch_add(1, Ordering::Relaxed),
+                Ok(()) => stats.recorder.incidents.one(),
+                Err(_) => stats.recorder.incidents_failed.one(),
             };
             forget_oldest(&folder, limits.files_max);
         };

@@ -4,8 +4,8 @@
 mod incidents;
 mod writer;
 
-pub use incidents::{IncidentCounts, IncidentLimits, Incidents};
-pub use writer::{LineWriter, WriterCounts};
+pub use incidents::{IncidentLimits, Incidents};
+pub use writer::LineWriter;
 
 use std::io;
 use std::path::Path;
@@ -17,6 +17,7 @@ use rocewatch_core::record::{FORMAT, Header, Line, Narrowing};
 use rocewatch_core::units::MonoTime;
 
 use crate::clock;
+use crate::export::stats::AgentStats;
 
 /// See the module.
 pub struct Recorder {
@@ -38,8 +39,8 @@ impl Recorder {
     ///
     /// # Errors
     /// If the file cannot be made.
-    pub fn record_to(&mut self, path: &Path, counts: &Arc<WriterCounts>) -> io::Result<()> {
-        self.file = Some(LineWriter::create(path, Arc::clone(counts))?);
+    pub fn record_to(&mut self, path: &Path, stats: &Arc<AgentStats>) -> io::Result<()> {
+        self.file = Some(LineWriter::create(path, Arc::clone(stats))?);
         Ok(())
     }
 

@@ -5,32 +5,22 @@ use std::fs::OpenOptions;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 
 use rocewatch_core::record::Line;
 
+use crate::export::stats::{AgentStats, RecorderStats};
+
 /// Lines that may wait: a second of eight ports at the fast pace, both lines of each reading, several times over.
 const WAITING_MAX: usize = 4096;
-
-/// What was written, over all files.
-#[derive(Debug, Default)]
-pub struct WriterCounts {
-    /// Lines.
-    pub lines: AtomicU64,
-    /// Bytes.
-    pub bytes: AtomicU64,
-    /// Lines lost, because the disk was slow or failed.
-    pub lost: AtomicU64,
-}
 
 /// A file being written.
 #[derive(Debug)]
 pub struct LineWriter {
     lines: Option<SyncSender<Vec<u8>>>,
     thread: Option<JoinHandle<()>>,
-    counts: Arc<WriterCounts>,
+    stats: Arc<AgentStats>,
     bytes: u64,
 }
 
@@ -39,27 +29,27 @@ impl LineWriter {
     ///
     /// # Errors
     /// If the file is there, or it or its thread cannot be made.
-    pub fn create(path: &Path, counts: Arc<WriterCounts>) -> io::Result<Self> {
+    pub fn create(path: &Path, stats: Arc<AgentStats>) -> io::Result<Self> {
         let file = OpenOptions::new().write(true).create_new(true).open(path)?;
         let (lines, waiting) = sync_channel(WAITING_MAX);
-        let shared = Arc::clone(&counts);
+        let shared = Arc::clone(&stats);
         let name = path.display().to_string();
         let thread = thread::Builder::new()
             .name("recorder".into())
-            .spawn(move || write_all(BufWriter::new(file), &waiting, &shared, &name))?;
-        Ok(Self { lines: Some(lines), thread: Some(thread), counts, bytes: 0 })
+            .spawn(move || write_all(BufWriter::new(file), &waiting, &shared.recorder, &name))?;
+        Ok(Self { lines: Some(lines), thread: Some(thread), stats, bytes: 0 })
     }
 
     /// Writes one line.
     pub fn write(&mut self, line: &Line) {
         let Ok(mut text) = serde_json::to_vec(line) else {
-            self.counts.lost.fetch_add(1, Ordering::Relaxed);
+            self.stats.recorder.dropped.one();
             return;
         };
         text.push(b'\n');
         self.bytes += text.len() as u64;
         if self.lines.as_ref().is_none_or(|lines| lines.try_send(text).is_err()) {
-            self.counts.lost.fetch_add(1, Ordering::Relaxed);
+            self.stats.recorder.dropped.one();
         }
     }
 
@@ -82,25 +72,25 @@ impl LineWriter {
 fn write_all(
     mut file: BufWriter<std::fs::File>,
     waiting: &Receiver<Vec<u8>>,
-    counts: &WriterCounts,
+    counts: &RecorderStats,
     name: &str,
 ) {
     let mut broken = false;
     while let Ok(first) = waiting.recv() {
         for text in std::iter::once(first).chain(waiting.try_iter()) {
             if broken {
-                counts.lost.fetch_add(1, Ordering::Relaxed);
+                counts.dropped.one();
                 continue;
             }
             match file.write_all(&text) {
                 Ok(()) => {
-                    counts.lines.fetch_add(1, Ordering::Relaxed);
-                    counts.bytes.fetch_add(text.len() as u64, Ordering::Relaxed);
+                    counts.records.one();
+                    counts.bytes.add(text.len() as u64);
                 }
                 Err(error) => {
                     // Half a line is in the file now: what follows would not be understood.
                     broken = true;
-                    counts.lost.fetch_add(1, Ordering::Relaxed);
+                    counts.dropped.one();
                     tracing::error!(file = name, %error, "recording ends here");
                 }
             }

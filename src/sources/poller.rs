@@ -8,7 +8,7 @@ use std::thread::{self, Thread};
 use std::time::Duration;
 
 use rocewatch_core::action::ActionKind;
-use rocewatch_core::binding::Binding;
+use rocewatch_core::binding::{Binding, Bound};
 use rocewatch_core::drivers;
 use rocewatch_core::ids::{PortIdentity, PortKey};
 use rocewatch_core::input::{BoundPort, Input, ReadFailed, Reading};
@@ -16,7 +16,7 @@ use rocewatch_core::units::{MonoTime, nanos};
 
 use super::{ReadError, Source};
 use crate::clock;
-use crate::export::stats::AgentStats;
+use crate::export::stats::{AgentStats, Collector, PortStats};
 
 /// Names are read again after this long even if nothing tells that they changed: two priorities can swap their PFC
 /// bits and leave the count as it was.
@@ -31,11 +31,13 @@ pub struct Feed {
     pub inputs: SyncSender<Input>,
     /// The agent's own counts.
     pub stats: Arc<AgentStats>,
+    /// What reads are called there.
+    pub collector: Collector,
 }
 
 /// The interval of one poller, set by the engine.
 #[derive(Debug, Default)]
-pub struct Pace {
+struct Pace {
     interval_ns: AtomicU64,
     names_stale: AtomicBool,
     stop: AtomicBool,
@@ -64,8 +66,20 @@ impl Poller {
     ) -> std::io::Result<Self> {
         let pace = Arc::new(Pace { interval_ns: AtomicU64::new(nanos(interval)), ..Pace::default() });
         let name = format!("read-{}", identity.netdev);
-        let reader =
-            Reader { port, identity, actions, source, feed, pace: Arc::clone(&pace), introduction, bound: None, values: Vec::new(), picked: Vec::new() };
+        let stats = feed.stats.port(port);
+        let reader = Reader {
+            port,
+            identity,
+            actions,
+            source,
+            feed,
+            stats,
+            pace: Arc::clone(&pace),
+            introduction,
+            bound: None,
+            values: Vec::new(),
+            picked: Vec::new(),
+        };
         let handle = thread::Builder::new().name(name).spawn(move || reader.run())?;
         Ok(Self { pace, thread: handle.thread().clone() })
     }
@@ -96,6 +110,7 @@ struct Reader {
     source: Box<dyn Source>,
     introduction: Vec<Input>,
     feed: Feed,
+    stats: Arc<PortStats>,
     pace: Arc<Pace>,
     bound: Option<(Vec<String>, Binding, MonoTime)>,
     values: Vec<u64>,
@@ -110,12 +125,20 @@ impl Reader {
             let began = clock::now();
             let result = self.read(began);
             let ended = clock::now();
-            let netdev = &self.identity.netdev;
-            self.feed.stats.note_read(netdev, began.since(due), ended.since(began), interval);
+            self.stats.note_poll(began.since(due), interval);
+            let error = result.as_ref().err().map(ReadError::label);
+            self.stats.note_read(
+                self.feed.collector,
+                ended.since(began),
+                error.as_deref().map_or(Ok(()), Err),
+            );
             match result {
                 Ok(()) => due = (due + interval).max(ended),
                 Err(error) => {
-                    self.feed.stats.note_read_error("ethtool", netdev, &error.label());
+                    // A port whose names cannot be had is a port all the same, and its failure has a place.
+                    if self.bound.is_none() {
+                        self.introduce(Vec::new());
+                    }
                     self.send(Input::ReadFailed(ReadFailed { port: self.port, error: error.to_string() }));
                     due = ended + interval.max(FAILED_WAIT_MIN);
                 }
@@ -173,36 +196,39 @@ impl Reader {
 
     fn bind(&mut self, now: MonoTime) -> Result<(), ReadError> {
         let names = self.source.names()?;
-        if let Some((known, _, at)) = &mut self.bound {
-            if *known == names {
-                *at = now;
-                return Ok(());
-            }
+        if let Some((known, _, at)) = &mut self.bound
+            && *known == names
+        {
+            *at = now;
+            return Ok(());
         }
         let binding = Binding::new(drivers::for_driver(&self.identity.driver), &names);
-        let bound = BoundPort {
+        self.introduce(binding.layout().to_vec());
+        self.bound = Some((names, binding, now));
+        Ok(())
+    }
+
+    /// Makes the port known under its layout; the first time with everything else that is known of it.
+    fn introduce(&mut self, layout: Vec<Bound>) {
+        self.send(Input::Bound(BoundPort {
             port: self.port,
             identity: self.identity.clone(),
-            layout: binding.layout().to_vec(),
+            layout,
             refresh: self.source.refresh(),
             actions: self.actions.clone(),
-        };
-        self.bound = Some((names, binding, now));
-        self.send(Input::Bound(bound));
+        }));
         for input in std::mem::take(&mut self.introduction) {
             self.send(input);
         }
-        Ok(())
     }
 
     /// A reading that finds no room is lost, and counted; names are not lost, they are needed for what follows.
     fn send(&self, input: Input) {
-        let lost = match input {
-            Input::Reading(_) | Input::ReadFailed(_) => self.feed.inputs.try_send(input).is_err(),
-            _ => self.feed.inputs.send(input).is_err(),
-        };
+        let is_sample = matches!(input, Input::Reading(_) | Input::ReadFailed(_));
+        let inputs = &self.feed.inputs;
+        let lost = if is_sample { inputs.try_send(input).is_err() } else { inputs.send(input).is_err() };
         if lost {
-            self.feed.stats.note_reading_dropped(&self.identity.netdev);
+            self.stats.note_dropped();
         }
     }
 }

@@ -2,7 +2,7 @@
 //! under `unshare` is the same test binary, asked for the one test.
 
 #[path = "../skip/mod.rs"]
-mod skip;
+pub(crate) mod skip;
 
 use std::env;
 use std::process::{Command, Output};

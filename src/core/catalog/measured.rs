@@ -139,7 +139,7 @@ pub(super) const FAMILIES: &[Family] = families! {
         gauge Flag [] "rocewatch_watchdog_maintenance"
             "Whether maintenance keeps the watchdog from acting";
         counter Count ["result"] "rocewatch_watchdog_guard_answers_total"
-            "Answers of the fleet guard by result (below_limit, above_limit, stale, failed)";
+            "Answers of the fleet guard by result (below_limit, above_limit, failed)";
         gauge Seconds PORT "rocewatch_watchdog_poll_interval_seconds"
             "Interval at which the port is read now";
         [LATENESS] Seconds PORT "rocewatch_watchdog_poll_lateness_seconds"
@@ -147,7 +147,7 @@ pub(super) const FAMILIES: &[Family] = families! {
         counter Count PORT "rocewatch_watchdog_polls_missed_total"
             "Readings that failed or came more than an interval late";
         gauge Seconds PORT "rocewatch_watchdog_read_seconds"
-            "Time the last reading took";
+            "Time a reading takes, as an average of the last few";
         gauge Seconds PORT "rocewatch_watchdog_read_age_seconds"
             "Age of the newest reading at the time of the scrape";
         gauge Ratio [] "rocewatch_watchdog_rtnl_share_ratio"

@@ -1,5 +1,7 @@
 //! Faults that a simulated node has found, each as the few inputs that show it.
 
+#![allow(clippy::wildcard_enum_match_arm, reason = "a test picks one event out of many")]
+
 use std::time::Duration;
 
 use super::Engine;

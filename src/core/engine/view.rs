@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::action::ActionKind;
+use crate::catalog::{Family, FamilyKind};
 use crate::event::EventKind;
 use crate::evidence::Demand;
 use crate::ids::PortKey;
@@ -13,27 +14,12 @@ use crate::input::GuardAnswer;
 use crate::phase::{Class, Phase};
 use crate::settings::{Guard, Mode};
 use crate::snapshot::{CounterView, PortView, QueueView, RuleView, Snapshot};
-use crate::units::{MonoTime, Permille, Queue, nanos};
+use crate::units::{MonoTime, Queue, nanos};
 
 use super::Engine;
 use super::pace::Gait;
 use super::port::Port;
 use super::queue::{Fit, QueueState};
-
-/// Upper bounds of the detection histogram, ns: around the promise at either pace, and far beyond.
-const DETECTION_BOUNDS: &[u64] = &[
-    50_000_000,
-    100_000_000,
-    200_000_000,
-    300_000_000,
-    500_000_000,
-    1_000_000_000,
-    2_000_000_000,
-    5_000_000_000,
-];
-/// Upper bounds of the action histogram, ns: from a register write to a link that trains.
-const ACTING_BOUNDS: &[u64] =
-    &[1_000_000, 10_000_000, 100_000_000, 500_000_000, 1_000_000_000, 5_000_000_000, 30_000_000_000];
 
 /// A distribution of spans.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -47,10 +33,14 @@ pub struct Histogram {
 }
 
 impl Histogram {
-    /// An empty one.
+    /// An empty one with the buckets of a family of the catalogue.
     #[must_use]
-    pub fn new(bounds: &[u64]) -> Self {
-        Self { bounds: bounds.to_vec(), counts: vec![0; bounds.len() + 1], sum: 0 }
+    pub fn of_family(name: &str) -> Self {
+        let bounds = match Family::named(name).map(|family| family.kind) {
+            Some(FamilyKind::Histogram(bounds)) => bounds.to_vec(),
+            Some(FamilyKind::Counter | FamilyKind::Gauge | FamilyKind::Info) | None => Vec::new(),
+        };
+        Self { counts: vec![0; bounds.len() + 1], bounds, sum: 0 }
     }
 
     /// Takes one observation.
@@ -76,7 +66,7 @@ impl Default for NodeCounts {
         Self {
             events: BTreeMap::new(),
             guard_answers: BTreeMap::new(),
-            detection: Histogram::new(DETECTION_BOUNDS),
+            detection: Histogram::of_family("rocewatch_watchdog_detection_seconds"),
             action_took: BTreeMap::new(),
         }
     }
@@ -97,7 +87,10 @@ impl NodeCounts {
     }
 
     pub(super) fn note_action_took(&mut self, kind: ActionKind, took: Duration) {
-        self.action_took.entry(kind).or_insert_with(|| Histogram::new(ACTING_BOUNDS)).observe(took);
+        self.action_took
+            .entry(kind)
+            .or_insert_with(|| Histogram::of_family("rocewatch_watchdog_action_seconds"))
+            .observe(took);
     }
 }
 
@@ -124,7 +117,7 @@ impl Engine {
             maintenance: self.maintenance_until.is_some_and(|until| now < until),
             budget_remaining: settings.budget_node.saturating_sub(self.spent_on_node(now)),
             undos_pending: self.actions.values().filter(|action| !action.steps.is_empty()).count() as u32,
-            rtnl_share: Permille::of(share.sum(), 1_000_000),
+            rtnl_share_millionths: share.sum(),
             events: self.counts.events.clone(),
             guard_answers: self.counts.guard_answers.clone(),
             detection: self.counts.detection.clone(),

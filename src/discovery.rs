@@ -1,0 +1,273 @@
+//! Which ports there are: those that come are read, those that go are forgotten, those that change are told of.
+
+use std::collections::BTreeMap;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+use rocewatch_core::ids::PortKey;
+use rocewatch_core::input::{BoundPort, Input, PortDcb, PortLink, PortPause};
+
+use rocewatch_core::snapshot::Snapshot;
+use rocewatch_core::units::MonoTime;
+use tokio::sync::watch;
+
+use crate::actuate::{Actuator, Station};
+use crate::clock;
+use crate::config::{Admission, DeviceFilter};
+use crate::export::stats::Collector;
+use crate::node::{Node, NodeError, Seen};
+use crate::runtime::Pollers;
+use crate::sources::{Feed, Poller, Source};
+
+/// What wakes discovery before its time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Wake {
+    /// Something about some link has changed.
+    Changed,
+    /// The names of this device's counters may have changed.
+    Names(String),
+    /// The agent ends.
+    Stop,
+}
+
+/// What discovery hands on to.
+pub struct Reach {
+    /// Where readings go.
+    pub feed: Feed,
+    /// The pollers it starts and ends.
+    pub pollers: Pollers,
+    /// Learns of every port.
+    pub actuator: Arc<Actuator>,
+    /// Which devices are wanted.
+    pub filter: DeviceFilter,
+    /// How often a new port is read.
+    pub interval: Duration,
+    /// What the engine knows.
+    pub snapshots: watch::Receiver<Arc<Snapshot>>,
+}
+
+struct Known {
+    port: PortKey,
+    seen: Seen,
+}
+
+/// See the module.
+pub struct Discovery {
+    node: Box<dyn Node>,
+    reach: Reach,
+    known: BTreeMap<u64, Known>,
+    next_port: u16,
+    failed: Option<String>,
+}
+
+impl Discovery {
+    /// A discovery that has found nothing yet.
+    #[must_use]
+    pub fn new(node: Box<dyn Node>, reach: Reach) -> Self {
+        Self { node, reach, known: BTreeMap::new(), next_port: 0, failed: None }
+    }
+
+    /// Looks again and again, until it is told to stop.
+    pub fn run(mut self, wakes: &Receiver<Wake>) {
+        loop {
+            self.look();
+            match wakes.recv_timeout(self.node.pace()) {
+                Ok(Wake::Stop) | Err(RecvTimeoutError::Disconnected) => return self.stop(),
+                Ok(Wake::Names(netdev)) => self.names_are_stale(&netdev),
+                Ok(Wake::Changed) | Err(RecvTimeoutError::Timeout) => {}
+            }
+            // A burst of events is one reason to look.
+            for wake in wakes.try_iter().take(1024) {
+                match wake {
+                    Wake::Stop => return self.stop(),
+                    Wake::Names(netdev) => self.names_are_stale(&netdev),
+                    Wake::Changed => {}
+                }
+            }
+        }
+    }
+
+    /// Nothing is read any more; a read that hangs is left to itself.
+    fn stop(self) {
+        self.reach.pollers.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    fn names_are_stale(&self, netdev: &str) {
+        let pollers = self.reach.pollers.lock().unwrap_or_else(PoisonError::into_inner);
+        let port = self.known.values().find(|known| known.seen.netdev == netdev).map(|known| known.port);
+        if let Some(poller) = port.and_then(|port| pollers.get(&port)) {
+            poller.names_are_stale();
+        }
+    }
+
+    /// Looks once.
+    pub fn look(&mut self) {
+        let began = clock::now();
+        let seen = self.node.scan();
+        let result = seen.as_ref().map(|_| ()).map_err(|_| "failed");
+        self.reach.feed.stats.reads.note_read(Collector::Link, clock::now().since(began), result);
+        let seen = match seen {
+            Ok(seen) => seen,
+            Err(error) => return self.tell(&error),
+        };
+        self.failed = None;
+        let wanted = seen.into_iter().filter(|seen| self.is_wanted(seen));
+        let wanted = wanted.map(|seen| (seen.id, seen)).collect::<BTreeMap<_, _>>();
+        let gone = self.known.keys().filter(|id| !wanted.contains_key(id)).copied().collect::<Vec<_>>();
+        for id in gone {
+            self.leave(id);
+        }
+        for (id, seen) in wanted {
+            match self.known.get(&id) {
+                None => self.arrive(id, seen),
+                Some(known) if known.seen.netdev != seen.netdev => self.rename(id, seen),
+                Some(known) if known.seen != seen => self.change(id, seen),
+                Some(_) => {}
+            }
+        }
+        self.note_discovered();
+    }
+
+    /// The agent is ready to be judged by its ports once all that were found are in a snapshot.
+    fn note_discovered(&self) {
+        let stats = &self.reach.feed.stats;
+        if stats.is_discovered() {
+            return;
+        }
+        let snapshot = Arc::clone(&self.reach.snapshots.borrow());
+        let shown = |port| snapshot.ports.iter().any(|view| view.key == port);
+        if snapshot.at > MonoTime::ZERO && self.known.values().all(|known| shown(known.port)) {
+            stats.note_discovered();
+        }
+    }
+
+    /// A device that is named is wanted whatever it is.
+    fn is_wanted(&self, seen: &Seen) -> bool {
+        match self.reach.filter.admission(&seen.netdev) {
+            Admission::Named => true,
+            Admission::Unnamed => seen.physical,
+            Admission::Refused => false,
+        }
+    }
+
+    fn tell(&mut self, error: &NodeError) {
+        if self.failed.as_ref() != Some(&error.what) {
+            tracing::error!(%error, "the network devices cannot be listed");
+            self.failed = Some(error.what.clone());
+        }
+    }
+
+    fn arrive(&mut self, id: u64, seen: Seen) {
+        let port = PortKey(self.next_port);
+        // Ports that come and go 65,535 times while the agent runs: the last key then stands for the newest.
+        self.next_port = self.next_port.saturating_add(1);
+        self.start(port, &seen);
+        self.known.insert(id, Known { port, seen });
+    }
+
+    fn rename(&mut self, id: u64, seen: Seen) {
+        let Some(known) = self.known.get_mut(&id) else { return };
+        let port = known.port;
+        self.reach.pollers.lock().unwrap_or_else(PoisonError::into_inner).remove(&port);
+        known.seen = seen.clone();
+        self.start(port, &seen);
+        self.say(Input::Link(link_of(port, &seen)));
+    }
+
+    fn change(&mut self, id: u64, seen: Seen) {
+        let Some(known) = self.known.get_mut(&id) else { return };
+        let port = known.port;
+        let before = std::mem::replace(&mut known.seen, seen.clone());
+        self.note_stats(port, &seen);
+        self.say(Input::Link(link_of(port, &seen)));
+        for input in
+            settings_of(port, &seen).into_iter().filter(|input| !settings_of(port, &before).contains(input))
+        {
+            self.say(input);
+        }
+        if before.pfc != seen.pfc || before.pause != seen.pause {
+            let pollers = self.reach.pollers.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(poller) = pollers.get(&port) {
+                poller.names_are_stale();
+            }
+        }
+    }
+
+    fn leave(&mut self, id: u64) {
+        let Some(known) = self.known.remove(&id) else { return };
+        self.reach.pollers.lock().unwrap_or_else(PoisonError::into_inner).remove(&known.port);
+        self.reach.actuator.remove(known.port);
+        self.reach.feed.stats.forget_port(known.port);
+        self.say(Input::Gone(known.port));
+    }
+
+    /// Starts to read a port, and to be able to act on it.
+    fn start(&mut self, port: PortKey, seen: &Seen) {
+        let identity = self.node.identity(seen);
+        let actions = self.node.actions(seen);
+        self.note_stats(port, seen);
+        let introduction = std::iter::once(Input::Link(link_of(port, seen)))
+            .chain(settings_of(port, seen))
+            .collect::<Vec<_>>();
+        let Some(source) = self.source(seen) else {
+            let bound = BoundPort { port, identity, layout: Vec::new(), refresh: None, actions };
+            self.say(Input::Bound(bound));
+            introduction.into_iter().for_each(|input| self.say(input));
+            return;
+        };
+        if let Some(source) = self.source(seen) {
+            let machine = self.node.machine(seen);
+            self.reach.actuator.add(port, Station { machine, source, driver: identity.driver.clone() });
+        }
+        let (interval, feed) = (self.reach.interval, self.reach.feed.clone());
+        match Poller::start(port, identity, actions, source, introduction, interval, feed) {
+            Ok(poller) => {
+                self.reach.pollers.lock().unwrap_or_else(PoisonError::into_inner).insert(port, poller);
+            }
+            Err(error) => tracing::error!(netdev = seen.netdev, %error, "no thread to read a port"),
+        }
+    }
+
+    fn source(&mut self, seen: &Seen) -> Option<Box<dyn Source>> {
+        match self.node.source(seen) {
+            Ok(source) => source,
+            Err(error) => {
+                tracing::warn!(netdev = seen.netdev, %error, "the counters of a port cannot be read");
+                None
+            }
+        }
+    }
+
+    fn note_stats(&self, port: PortKey, seen: &Seen) {
+        if let Some(stats) = seen.stats {
+            self.reach.feed.stats.port(port).note_statistics(stats);
+        }
+    }
+
+    /// The engine is gone only when the agent ends.
+    fn say(&self, input: Input) {
+        let _ = self.reach.feed.inputs.send(input);
+    }
+}
+
+fn link_of(port: PortKey, seen: &Seen) -> PortLink {
+    PortLink {
+        port,
+        netdev: seen.netdev.clone(),
+        carrier: seen.carrier,
+        speed_mbps: seen.speed_mbps,
+        mtu: seen.mtu,
+        bond: seen.bond.clone(),
+        carrier_changes: seen.carrier_changes,
+        packets: seen.stats.map(|stats| stats.rx_packets.wrapping_add(stats.tx_packets)),
+    }
+}
+
+fn settings_of(port: PortKey, seen: &Seen) -> Vec<Input> {
+    let dcb = seen.pfc.map(|(pfc, owner)| Input::Dcb(PortDcb { port, pfc, owner }));
+    let pause = seen
+        .pause
+        .map(|(pause, prevention_timeout_ms)| Input::Pause(PortPause { port, pause, prevention_timeout_ms }));
+    dcb.into_iter().chain(pause).collect()
+}

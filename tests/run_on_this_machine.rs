@@ -1,0 +1,105 @@
+//! `rocewatch run` without a configuration, on the devices of the machine it is started on, and on veths in a
+//! namespace.
+
+#[path = "running/mod.rs"]
+mod running;
+#[path = "namespace/mod.rs"]
+mod namespace;
+
+use std::fs;
+use std::net::UdpSocket;
+use std::time::Duration;
+
+use namespace::{in_namespace, ip, skip::skip};
+use running::{Agent, statistic, value};
+
+/// A port of this machine that is hardware, as sysfs has it.
+fn own_nic() -> Option<String> {
+    let mut names = fs::read_dir("/sys/class/net").ok()?.flatten();
+    let hardware =
+        |path: &std::path::Path| path.join("device").exists() && !path.join("device/physfn").exists();
+    names.find(|entry| hardware(&entry.path())).map(|entry| entry.file_name().to_string_lossy().into_owned())
+}
+
+/// The metric has to follow the kernel: at least what the kernel said before, at most what it says after.
+fn lies_between(agent: &Agent, netdev: &str, statistic_name: &str, metric: &str) {
+    let series = format!(r#"{metric}{{device="",port="",netdev="{netdev}"}}"#);
+    let before = statistic(netdev, statistic_name);
+    let shown = agent.wait_for(&series, |page| value(page, &series).filter(|shown| *shown >= before as f64));
+    let after = statistic(netdev, statistic_name);
+    assert!(shown <= after as f64, "{series} {shown} is above the kernel's {after}");
+}
+
+const PAIRS: [(&str, &str); 4] = [
+    ("rx_packets", "rocewatch_netdev_receive_packets_total"),
+    ("tx_packets", "rocewatch_netdev_transmit_packets_total"),
+    ("rx_bytes", "rocewatch_netdev_receive_bytes_total"),
+    ("tx_bytes", "rocewatch_netdev_transmit_bytes_total"),
+];
+
+#[test]
+fn the_real_nic_is_found_and_its_counters_lie_between_what_the_kernel_says_before_and_after() {
+    let Some(netdev) = own_nic() else {
+        return skip(
+            "the_real_nic_is_found_and_its_counters_lie_between_what_the_kernel_says_before_and_after",
+            "this machine has no network device on a bus",
+        );
+    };
+    let mut agent = Agent::start(&["run"]);
+    for (kernel, metric) in PAIRS {
+        lies_between(&agent, &netdev, kernel, metric);
+    }
+    assert_eq!(agent.metric(r#"rocewatch_watchdog_mode{mode="observe"}"#), Some(1.0));
+    let (code, took) = agent.terminate();
+    assert_eq!(code, Some(0));
+    assert!(took < Duration::from_secs(2), "it took {took:?} to end");
+}
+
+#[test]
+fn veths_that_an_include_lets_in_are_read_and_those_that_go_take_their_series_along() {
+    in_namespace("veths_that_an_include_lets_in_are_read_and_those_that_go_take_their_series_along", || {
+        ip("link set lo up");
+        ip("link add v0 type veth peer name v1");
+        ip("link add other type veth peer name another");
+        ip("address add 10.9.0.1/24 dev v0");
+        ip("neigh add 10.9.0.2 lladdr 02:00:00:00:00:02 dev v0");
+        ip("link set v0 up");
+        ip("link set v1 up");
+        let agent = Agent::start(&["run", "--devices.include=v[0-9]"]);
+        let socket = UdpSocket::bind("10.9.0.1:0").unwrap();
+        for _ in 0..1000 {
+            socket.send_to(&[7; 100], "10.9.0.2:9").unwrap();
+        }
+        for netdev in ["v0", "v1"] {
+            for (kernel, metric) in PAIRS {
+                lies_between(&agent, netdev, kernel, metric);
+            }
+        }
+        let page = agent.get("/metrics");
+        let unwanted = [r#"netdev="other""#, r#"netdev="another""#].iter().any(|label| page.contains(label));
+        assert!(page.contains(r#"driver="veth""#) && !unwanted, "{page}");
+        ip("link delete v0");
+        agent.wait_for("the end of all series", |page| (!page.contains("netdev=\"v")).then_some(()));
+        assert_eq!(agent.metric("rocewatch_ports"), Some(0.0));
+    });
+}
+
+#[test]
+fn an_agent_that_was_told_to_end_leaves_with_0_and_a_second_one_beside_it_only_observes() {
+    let first = Agent::start(&["run"]);
+    let runtime = first.folder.path().join("run");
+    // The flag that comes last counts.
+    let mut second = std::process::Command::new(env!("CARGO_BIN_EXE_rocewatch"))
+        .args(["run", "--watchdog.mode=enforce", "--web.listen-address=127.0.0.1:0", "--log.format=json"])
+        .arg(format!("--runtime.path={}", runtime.display()))
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines = std::io::BufReader::new(second.stderr.take().unwrap());
+    let warned =
+        std::io::BufRead::lines(lines).map_while(Result::ok).find(|line| line.contains("only observes"));
+    second.kill().unwrap();
+    second.wait().unwrap();
+    let warned: serde_json::Value = serde_json::from_str(&warned.expect("it says so")).unwrap();
+    assert_eq!(warned["mode"], "observe");
+}
