@@ -242,7 +242,7 @@ impl Phase {
         }
     }
 
-    /// When [`Trigger::Time`] would change something at the earliest.
+    /// When [`Trigger::Time`](crate::trigger::Trigger::Time) would change something at the earliest.
     #[must_use]
     pub fn deadline(&self, blind_max: Duration) -> Option<MonoTime> {
         match self {

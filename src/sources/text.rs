@@ -6,7 +6,7 @@ const NAMES_MAX: usize = 65_536;
 
 /// The counters of a text, in its order. Lines that hold none ("NIC statistics:", "no stats available") are left out.
 ///
-/// The name goes up to the **last** colon: some drivers put colons and blanks into names ("[0]: rx_ucast_packets").
+/// The name goes up to the **last** colon: some drivers put colons and blanks into names (`[0]: rx_ucast_packets`).
 #[must_use]
 pub(super) fn parse(text: &str) -> Vec<(&str, u64)> {
     let counters = text.lines().filter_map(|line| {
