@@ -18,7 +18,7 @@ pub(super) const fn family(name: &str) -> FamilyId {
     while table < FAMILIES.len() {
         let mut row = 0;
         while row < FAMILIES[table].len() {
-            if same(FAMILIES[table][row].name, name) {
+            if FAMILIES[table][row].is_called(name) {
                 return FamilyId(place);
             }
             row += 1;
@@ -27,22 +27,6 @@ pub(super) const fn family(name: &str) -> FamilyId {
         table += 1;
     }
     panic!("a sample names a family that is not in the catalogue")
-}
-
-/// String equality for constants, which `==` is not yet.
-const fn same(left: &str, right: &str) -> bool {
-    let (left, right) = (left.as_bytes(), right.as_bytes());
-    if left.len() != right.len() {
-        return false;
-    }
-    let mut index = 0;
-    while index < left.len() {
-        if left[index] != right[index] {
-            return false;
-        }
-        index += 1;
-    }
-    true
 }
 
 /// The catalogue with the texts that never change.

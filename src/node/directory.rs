@@ -4,19 +4,16 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
 
-use rocewatch_core::action::{ActionKind, PauseConfig};
+use rocewatch_core::action::PauseConfig;
 use rocewatch_core::ids::PortIdentity;
 use rocewatch_core::input::DcbOwner;
 use rocewatch_core::units::{Priority, PriorityMask};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::kernel::CommandsOnly;
 use super::{Node, NodeError, Seen};
-use crate::actuate::Machine;
 use crate::sources::{DirectorySource, FileError, Source, read_file, with_causes};
 use crate::sys::link::LinkStats;
 
@@ -215,17 +212,5 @@ impl Node for DirectoryNode {
             // Anything else may be mended while the agent runs.
             Ok(_) | Err(_) => Ok(Some(Box::new(DirectorySource::new(file, refresh)))),
         }
-    }
-
-    fn machine(&mut self, _seen: &Seen) -> Arc<dyn Machine> {
-        Arc::new(CommandsOnly)
-    }
-
-    fn actions(&self, _seen: &Seen) -> Vec<ActionKind> {
-        vec![ActionKind::Alert, ActionKind::Exec]
-    }
-
-    fn pace(&self) -> Duration {
-        Duration::from_secs(1)
     }
 }

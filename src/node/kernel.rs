@@ -1,14 +1,11 @@
 //! The network devices of this machine, as its kernel tells of them.
 
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
-use rocewatch_core::action::{ActionKind, Op, PortConfig};
 use rocewatch_core::ids::PortIdentity;
 
 use super::{Node, NodeError, Seen};
-use crate::actuate::{Machine, run_command};
 use crate::sources::{EthtoolSource, Source};
 use crate::sys::ethtool::{DriverInfo, Ethtool};
 use crate::sys::link::Link;
@@ -104,41 +101,5 @@ impl Node for KernelNode {
         let name = NetdevName::new(&seen.netdev).map_err(|error| NodeError::of(&error))?;
         let source = EthtoolSource::open(name).map_err(|error| NodeError { what: error.to_string() })?;
         Ok(source.map(|source| Box::new(source) as Box<dyn Source>))
-    }
-
-    fn machine(&mut self, _seen: &Seen) -> Arc<dyn Machine> {
-        Arc::new(CommandsOnly)
-    }
-
-    /// The operator's command needs nothing from the port.
-    fn actions(&self, _seen: &Seen) -> Vec<ActionKind> {
-        vec![ActionKind::Alert, ActionKind::Exec]
-    }
-
-    /// The interface's own packet counts come with the list, and what freezes is judged by them.
-    fn pace(&self) -> Duration {
-        Duration::from_secs(1)
-    }
-}
-
-/// A port on which nothing is set: commands of the operator run, everything else is refused.
-pub(super) struct CommandsOnly;
-
-impl Machine for CommandsOnly {
-    fn config(&self) -> Result<PortConfig, String> {
-        Ok(PortConfig::default())
-    }
-
-    fn apply(&self, op: &Op) -> Result<(), String> {
-        match op {
-            Op::Exec(call) => run_command(call),
-            Op::PfcDisable(_)
-            | Op::PfcEnable(_)
-            | Op::PreventionTimeout(_)
-            | Op::Pause(_)
-            | Op::DevlinkRecover(_)
-            | Op::LinkDown
-            | Op::LinkUp => Err(format!("{op:?} is not supported on this device")),
-        }
     }
 }

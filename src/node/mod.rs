@@ -10,12 +10,12 @@ pub use kernel::KernelNode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rocewatch_core::action::{ActionKind, PauseConfig};
+use rocewatch_core::action::{ActionKind, Op, PauseConfig, PortConfig};
 use rocewatch_core::ids::PortIdentity;
 use rocewatch_core::input::DcbOwner;
 use rocewatch_core::units::PriorityMask;
 
-use crate::actuate::Machine;
+use crate::actuate::{Machine, run_command};
 use crate::sources::Source;
 use crate::sys::link::LinkStats;
 
@@ -63,14 +63,43 @@ pub trait Node: Send {
     /// If they cannot be reached.
     fn source(&mut self, seen: &Seen) -> Result<Option<Box<dyn Source>>, NodeError>;
 
-    /// What can be done to it.
-    fn machine(&mut self, seen: &Seen) -> Arc<dyn Machine>;
+    /// What can be done to it: unless the place offers more, commands of the operator run, and nothing is set.
+    fn machine(&mut self, _seen: &Seen) -> Arc<dyn Machine> {
+        Arc::new(CommandsOnly)
+    }
 
-    /// The actions it offers.
-    fn actions(&self, seen: &Seen) -> Vec<ActionKind>;
+    /// The actions it offers. The operator's command needs nothing from the port.
+    fn actions(&self, _seen: &Seen) -> Vec<ActionKind> {
+        vec![ActionKind::Alert, ActionKind::Exec]
+    }
 
-    /// How often it is worth a look, apart from events.
-    fn pace(&self) -> Duration;
+    /// How often it is worth a look, apart from events: interface statistics come with it, and what is frozen is
+    /// judged by them.
+    fn pace(&self) -> Duration {
+        Duration::from_secs(1)
+    }
+}
+
+/// A port on which nothing is set.
+pub(crate) struct CommandsOnly;
+
+impl Machine for CommandsOnly {
+    fn config(&self) -> Result<PortConfig, String> {
+        Ok(PortConfig::default())
+    }
+
+    fn apply(&self, op: &Op) -> Result<(), String> {
+        match op {
+            Op::Exec(call) => run_command(call),
+            Op::PfcDisable(_)
+            | Op::PfcEnable(_)
+            | Op::PreventionTimeout(_)
+            | Op::Pause(_)
+            | Op::DevlinkRecover(_)
+            | Op::LinkDown
+            | Op::LinkUp => Err(format!("{op:?} is not supported on this device")),
+        }
+    }
 }
 
 /// Why nothing can be found.

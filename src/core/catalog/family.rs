@@ -159,6 +159,12 @@ impl Family {
         Self::all().find(|family| family.name == name)
     }
 
+    /// Whether `name` is its name. For constants, which `==` on strings is not yet.
+    #[must_use]
+    pub const fn is_called(&self, name: &str) -> bool {
+        same(self.name, name)
+    }
+
     /// Whether each of its series belongs to one priority.
     #[must_use]
     pub const fn is_per_priority(&self) -> bool {
@@ -198,7 +204,7 @@ impl Family {
 pub(super) const fn native_family(name: &str) -> &'static Family {
     let mut index = 0;
     while index < native::FAMILIES.len() {
-        if same(native::FAMILIES[index].name, name) {
+        if native::FAMILIES[index].is_called(name) {
             return &native::FAMILIES[index];
         }
         index += 1;
@@ -206,7 +212,7 @@ pub(super) const fn native_family(name: &str) -> &'static Family {
     panic!("a counter names a family that is not in the table of native families")
 }
 
-/// String equality for constants, which `==` is not yet.
+/// String equality for constants.
 const fn same(left: &str, right: &str) -> bool {
     let (left, right) = (left.as_bytes(), right.as_bytes());
     if left.len() != right.len() {
