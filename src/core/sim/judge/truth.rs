@@ -182,8 +182,8 @@ impl Judge {
             wrong
                 .push(format!("{} actions left of {}", snapshot.budget_remaining, self.settings.budget_node));
         }
-        if snapshot.rtnl_share > Permille::ONE {
-            wrong.push(format!("rtnl share {}", snapshot.rtnl_share));
+        if snapshot.rtnl_share_millionths > 1_000_000 {
+            wrong.push(format!("rtnl share {}", snapshot.rtnl_share_millionths));
         }
         for port in &snapshot.ports {
             let netdev = &port.identity.netdev;

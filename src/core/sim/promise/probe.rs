@@ -77,9 +77,7 @@ impl Probe {
         let Some(before) = self.reads[..place].iter().rposition(|read| read.differs) else {
             return Duration::ZERO;
         };
-        match before.checked_sub(1) {
-            Some(raw) => self.reads[before].at.since(self.reads[raw].at),
-            None => Duration::ZERO,
-        }
+        let raw = before.saturating_sub(1);
+        self.reads[before].at.since(self.reads[raw].at)
     }
 }
