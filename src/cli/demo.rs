@@ -4,9 +4,38 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use rocewatch_core::sim::peer::{Pattern, Script, Spell};
+use rocewatch_core::sim::scenario::{PortSpec, Told};
+use rocewatch_core::units::{MonoTime, Queue};
 
 use super::flags::ConfigFlags;
-use crate::config::parse_span;
+use super::run::told_to_end;
+use super::{Exit, print};
+use crate::agent::{self, Place, Setup, Watch};
+use crate::clock;
+use crate::config::{Assignment, Config, FileChoice, Request, parse_span};
+use crate::console::Console;
+use crate::export::stats::Collector;
+use crate::node::{SimulatedNode, SimulatedPort};
+
+/// What the demo is set to unless a flag says otherwise: it acts, often, and never locks.
+const PRESETS: &[(&str, &str)] = &[
+    ("watchdog.mode", "enforce"),
+    ("watchdog.hold", "3s"),
+    ("watchdog.hold_off", "2s"),
+    ("watchdog.lock_storms", "0"),
+    ("watchdog.budget_port", "1000"),
+    ("watchdog.budget_node", "1000"),
+    ("watchdog.rx.actions", "alert,pfc-off"),
+    ("web.listen_address", "127.0.0.1:10019"),
+    ("log.level", "warn"),
+];
+/// Storms come in turn on one port and the other, each again after this.
+const ROUND: Duration = Duration::from_secs(12);
+/// A week of them.
+const ROUNDS: u32 = 50_400;
+/// The shortest period that `ethtool -C stats-block-usecs` takes on bnxt_en.
+const BNXT_REFRESH: Duration = Duration::from_millis(250);
 
 /// What `demo` takes.
 #[derive(Clone, Debug, Args)]
@@ -20,4 +49,100 @@ pub struct DemoArgs {
     /// The configuration; the file in the usual place does not count here.
     #[command(flatten)]
     pub config: ConfigFlags,
+}
+
+/// Shows the agent at work on a simulated node.
+///
+/// # Errors
+/// A configuration that is refused, an address that cannot be listened on.
+pub fn run(args: DemoArgs) -> anyhow::Result<Exit> {
+    let folder = tempfile::Builder::new().prefix("rocewatch-demo-").tempdir()?;
+    let config = config(&args.config, folder.path())?;
+    crate::telemetry::init(config.log)?;
+    print(&greeting(&config, args.length))?;
+    let began = clock::now();
+    let console = Console::new(began);
+    let setup = Setup {
+        config,
+        place: Place {
+            node: Box::new(SimulatedNode::new(ports(began), began, 1)),
+            collector: Collector::Simulation,
+            watch: Watch::Nobody,
+            rdma: None,
+        },
+        sinks: vec![Box::new(console.clone())],
+        record: args.record,
+    };
+    let length = args.length;
+    let end = || {
+        let signalled = told_to_end();
+        async move {
+            match length {
+                Some(length) => {
+                    let _ = tokio::time::timeout(length, signalled).await;
+                }
+                None => signalled.await,
+            }
+        }
+    };
+    agent::run(setup, end, |addresses| {
+        let urls = addresses.iter().map(|address| format!("http://{address}/")).collect::<Vec<_>>();
+        let _ = print(&format!("Look at {} and {}metrics\n\n", urls.join(" "), urls.concat()));
+    })?;
+    print(&format!("\n{}", console.summary()))?;
+    Ok(Exit::Fine)
+}
+
+fn config(flags: &ConfigFlags, folder: &std::path::Path) -> anyhow::Result<Config> {
+    let own = [("runtime.path", folder.join("run")), ("incidents.path", folder.join("incidents"))];
+    let own = own.iter().map(|(key, path)| Assignment::preset("demo", key, &path.to_string_lossy()));
+    let presets = PRESETS.iter().map(|(key, value)| Assignment::preset("demo", key, value)).chain(own);
+    let request = Request { presets: presets.collect(), ..flags.request(FileChoice::None) };
+    Ok(Config::load(&request)?)
+}
+
+fn greeting(config: &Config, length: Option<Duration>) -> String {
+    let ends = match length {
+        Some(length) => format!("It ends by itself after {} s; Ctrl-C ends it sooner.", length.as_secs()),
+        None => "Ctrl-C ends it.".into(),
+    };
+    let given = config.to_toml_given();
+    format!(
+        "rocewatch {} on a simulated node: one mlx5 and one bnxt port, storms every few seconds.\n{ends}\n\n\
+         Settings that differ from the defaults:\n\n{given}\n",
+        env!("CARGO_PKG_VERSION")
+    )
+}
+
+/// An mlx5 port, whose PFC cannot be switched without a link flap, and a bnxt port, whose can.
+fn ports(start: MonoTime) -> Vec<SimulatedPort> {
+    let mlx5 = PortSpec::of("mlx5_core");
+    let bnxt = PortSpec { refresh: Some(BNXT_REFRESH), refresh_told: Told::Yes, ..PortSpec::of("bnxt_en") };
+    vec![
+        SimulatedPort {
+            netdev: "ens1f0np0".into(),
+            device: "mlx5_0".into(),
+            pci_address: "0000:3b:00.0".into(),
+            spec: mlx5,
+            scripts: storms(start, Duration::from_secs(9), Duration::from_millis(1800)),
+        },
+        SimulatedPort {
+            netdev: "ens2f0np0".into(),
+            device: "bnxt_re0".into(),
+            pci_address: "0000:5e:00.0".into(),
+            spec: bnxt,
+            scripts: storms(start, Duration::from_secs(3), Duration::from_millis(3500)),
+        },
+    ]
+}
+
+/// Received pause on priority 3, again and again.
+fn storms(start: MonoTime, first: Duration, length: Duration) -> [[Script; 2]; Queue::COUNT] {
+    let spells = (0..ROUNDS).map(|round| {
+        let from = start + first + ROUND * round;
+        Spell { from, until: from + length, pattern: Pattern::Unbroken }
+    });
+    let mut scripts: [[Script; 2]; Queue::COUNT] = Default::default();
+    scripts[3][0] = Script::new(spells.collect());
+    scripts
 }

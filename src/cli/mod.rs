@@ -38,8 +38,12 @@ pub struct Cli {
 pub enum Command {
     /// Watch this node's ports
     Run(run::RunArgs),
+    /// Show the agent at work on a simulated node
+    Demo(demo::DemoArgs),
     /// Feed a recording or an incident to the same engine again
     Replay(replay::ReplayArgs),
+    /// Run the engine against simulated nodes, with a judge; or measure the promise
+    Sim(sim::SimArgs),
     /// Check or show the configuration
     #[command(subcommand)]
     Config(config::ConfigCommand),
@@ -84,7 +88,9 @@ impl Command {
     pub fn dispatch(self) -> anyhow::Result<Exit> {
         match self {
             Self::Run(args) => run::run(args),
+            Self::Demo(args) => demo::run(args),
             Self::Replay(args) => replay::run(&args),
+            Self::Sim(args) => sim::run(&args),
             Self::Config(command) => config::run(command),
             Self::Counters => counters::run(),
         }

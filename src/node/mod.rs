@@ -3,9 +3,11 @@
 
 mod directory;
 mod kernel;
+mod simulated;
 
 pub use directory::DirectoryNode;
 pub use kernel::KernelNode;
+pub use simulated::{SimulatedNode, SimulatedPort};
 
 use std::sync::Arc;
 use std::time::Duration;

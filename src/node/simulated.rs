@@ -1,0 +1,183 @@
+//! Ports of a simulated node, in real time: for the demo and for tests. Everything after this is the agent itself.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use rocewatch_core::action::{ActionKind, Op, PortConfig};
+use rocewatch_core::ids::PortIdentity;
+use rocewatch_core::input::DcbOwner;
+use rocewatch_core::sim::nic::Nic;
+use rocewatch_core::sim::peer::Script;
+use rocewatch_core::sim::random::Random;
+use rocewatch_core::sim::scenario::PortSpec;
+use rocewatch_core::units::{MonoTime, Queue};
+
+use super::{Node, NodeError, Seen};
+use crate::actuate::{Machine, run_command};
+use crate::clock;
+use crate::sources::{ReadError, Source};
+use crate::sys::link::LinkStats;
+
+/// Ethernet frames of storage and collectives: full ones of an MTU of 4200.
+const FRAME_BYTES: u64 = 4200;
+
+/// One port: what it is called, what it is, and what its peer does to it.
+pub struct SimulatedPort {
+    /// Its netdev.
+    pub netdev: String,
+    /// Its RDMA device.
+    pub device: String,
+    /// Its address on the bus.
+    pub pci_address: String,
+    /// What it is.
+    pub spec: PortSpec,
+    /// What happens to its queues.
+    pub scripts: [[Script; 2]; Queue::COUNT],
+}
+
+struct Port {
+    identity: PortIdentity,
+    spec: PortSpec,
+    nic: Shared,
+}
+
+#[derive(Clone)]
+struct Shared(Arc<Mutex<Nic>>);
+
+impl Shared {
+    /// The NIC, caught up with the present.
+    fn now(&self) -> (MutexGuard<'_, Nic>, MonoTime) {
+        let mut nic = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = clock::now();
+        nic.advance(now);
+        (nic, now)
+    }
+}
+
+/// See the module.
+pub struct SimulatedNode {
+    ports: Vec<Port>,
+}
+
+impl SimulatedNode {
+    /// A node of these ports, which exist from `start` on. The same seed makes the same counters.
+    #[must_use]
+    pub fn new(ports: Vec<SimulatedPort>, start: MonoTime, seed: u64) -> Self {
+        let mut random = Random::new(seed);
+        let ports = ports.into_iter().map(|port| Port {
+            identity: PortIdentity {
+                netdev: port.netdev,
+                device: port.device,
+                port: "1".into(),
+                driver: port.spec.driver.clone(),
+                driver_version: "simulated".into(),
+                pci_address: port.pci_address,
+                ..PortIdentity::default()
+            },
+            nic: Shared(Arc::new(Mutex::new(Nic::new(&port.spec, port.scripts, start, random.fork())))),
+            spec: port.spec,
+        });
+        Self { ports: ports.collect() }
+    }
+
+    fn port(&self, seen: &Seen) -> Option<&Port> {
+        self.ports.iter().find(|port| port.identity.netdev == seen.netdev)
+    }
+}
+
+impl Node for SimulatedNode {
+    fn scan(&mut self) -> Result<Vec<Seen>, NodeError> {
+        let seen = self.ports.iter().zip(1..).map(|(port, id)| {
+            let (nic, _) = port.nic.now();
+            let config = nic.config();
+            let packets = nic.packets();
+            Seen {
+                id,
+                netdev: port.identity.netdev.clone(),
+                physical: true,
+                carrier: Some(nic.has_carrier()),
+                speed_mbps: nic.has_carrier().then_some(port.spec.speed_mbps),
+                mtu: Some(FRAME_BYTES as u32),
+                bond: port.spec.bond.clone(),
+                carrier_changes: Some(nic.link_downs() * 2),
+                stats: Some(LinkStats {
+                    rx_packets: packets / 2,
+                    tx_packets: packets - packets / 2,
+                    rx_bytes: packets / 2 * FRAME_BYTES,
+                    tx_bytes: (packets - packets / 2) * FRAME_BYTES,
+                    ..LinkStats::default()
+                }),
+                pfc: Some((config.pfc, DcbOwner::Host)),
+                pause: Some((config.pause, config.prevention_timeout_ms)),
+            }
+        });
+        Ok(seen.collect())
+    }
+
+    fn identity(&mut self, seen: &Seen) -> PortIdentity {
+        self.port(seen).map(|port| port.identity.clone()).unwrap_or_default()
+    }
+
+    fn source(&mut self, seen: &Seen) -> Result<Option<Box<dyn Source>>, NodeError> {
+        let source = self.port(seen).map(|port| SimulatedSource { nic: port.nic.clone(), revision: 0 });
+        Ok(source.map(|source| Box::new(source) as Box<dyn Source>))
+    }
+
+    fn machine(&mut self, seen: &Seen) -> Arc<dyn Machine> {
+        match self.port(seen) {
+            Some(port) => Arc::new(SimulatedMachine(port.nic.clone())),
+            None => Arc::new(super::CommandsOnly),
+        }
+    }
+
+    fn actions(&self, _seen: &Seen) -> Vec<ActionKind> {
+        ActionKind::ALL.to_vec()
+    }
+
+    /// Nobody tells when a simulated link or mask changes.
+    fn pace(&self) -> Duration {
+        Duration::from_millis(100)
+    }
+}
+
+struct SimulatedSource {
+    nic: Shared,
+    revision: u64,
+}
+
+impl Source for SimulatedSource {
+    fn names(&mut self) -> Result<Vec<String>, ReadError> {
+        let (nic, _) = self.nic.now();
+        self.revision = nic.names_revision();
+        Ok(nic.names().to_vec())
+    }
+
+    fn read(&mut self, values: &mut Vec<u64>) -> Result<(), ReadError> {
+        let (mut nic, now) = self.nic.now();
+        if nic.names_revision() != self.revision {
+            return Err(ReadError::NamesChanged);
+        }
+        *values = nic.values_at(now);
+        Ok(())
+    }
+
+    fn refresh(&self) -> Option<Duration> {
+        Some(self.nic.now().0.refresh())
+    }
+}
+
+struct SimulatedMachine(Shared);
+
+impl Machine for SimulatedMachine {
+    fn config(&self) -> Result<PortConfig, String> {
+        Ok(self.0.now().0.config())
+    }
+
+    fn apply(&self, op: &Op) -> Result<(), String> {
+        if let Op::Exec(call) = op {
+            return run_command(call);
+        }
+        let (mut nic, now) = self.0.now();
+        nic.apply(op, now)
+    }
+}
