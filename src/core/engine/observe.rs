@@ -1,5 +1,6 @@
 //! What is seen of a port, and what it means for its queues.
 
+use crate::action::ActionKind;
 use crate::delta::Gap;
 use crate::durable::PortName;
 use crate::event::EventKind;
@@ -8,7 +9,7 @@ use crate::input::{BoundPort, PortDcb, PortHealth, PortLink, PortPause, ReadFail
 use crate::phase::{EndReason, Phase};
 use crate::settings::Settings;
 use crate::trigger::{By, Trigger};
-use crate::units::{Direction, MonoTime, PriorityMask, Queue};
+use crate::units::{MonoTime, Queue};
 
 use super::Engine;
 use super::port::{Freeze, Port, Taken, pause_enabled};
@@ -285,26 +286,34 @@ impl Engine {
         for index in 0..port.queues.len() {
             let Some(port) = self.ports.get(&dcb.port) else { return };
             let Queue::Priority(priority) = port.queues[index].queue else { continue };
-            // A mask that cannot be read means: watch all of them.
-            let was = before.unwrap_or(PriorityMask(u8::MAX)).contains(priority);
-            let is = dcb.pfc.unwrap_or(PriorityMask(u8::MAX)).contains(priority);
-            let owed = port.queues[index].phase.owed();
-            let trigger = match (was, is) {
-                (true, false) => Trigger::PfcOff(self.by(owed.is_some())),
-                (false, true) => {
-                    // While an undo is under way the bit comes back through us.
-                    let undoing = matches!(port.queues[index].phase, Phase::Undoing(_) | Phase::Storm(_));
-                    Trigger::PfcOn(self.by(undoing || owed.is_none()))
-                }
-                _ => continue,
-            };
+            let on = [before, dcb.pfc].map(|mask| Some(mask?.contains(priority)));
+            let Some(trigger) = self.switched(dcb.port, index, ActionKind::PfcOff, on) else { continue };
             self.restart_queue(dcb.port, index, now);
             self.trigger(dcb.port, index, trigger, now);
         }
     }
 
-    const fn by(&self, ours: bool) -> By {
-        if ours { By::Us } else { By::Others }
+    /// What it means for a queue that its pause is on or off now; `None` where that cannot be read, which means that
+    /// it is watched. It was us if an action of ours that does this is under way or in force; while one is under way
+    /// or undone, the pause also comes back through us.
+    fn switched(
+        &self,
+        key: PortKey,
+        index: usize,
+        lever: ActionKind,
+        [was, is]: [Option<bool>; 2],
+    ) -> Option<Trigger> {
+        let phase = self.ports.get(&key)?.queues[index].phase;
+        // What another kind of action has set stays ours, whoever switches the pause meanwhile.
+        let taken = phase.owed().and_then(|id| self.actions.get(&id)).is_some_and(|a| a.kind == lever);
+        let under_way = matches!(phase, Phase::Undoing(_) | Phase::Storm(_));
+        match (was.unwrap_or(true), is.unwrap_or(true)) {
+            (true, false) => Some(Trigger::PfcOff(if taken { By::Us } else { By::Others })),
+            // Not to be readable does not mean that somebody has put back what we took.
+            (false, true) if taken && is.is_none() => None,
+            (false, true) => Some(Trigger::PfcOn(if taken && !under_way { By::Others } else { By::Us })),
+            (true, true) | (false, false) => None,
+        }
     }
 
     fn restart_queue(&mut self, key: PortKey, index: usize, now: MonoTime) {
@@ -324,17 +333,8 @@ impl Engine {
             if queue.queue != Queue::Global {
                 continue;
             }
-            let enabled = |pause: Option<_>, direction: Direction| {
-                pause.is_none_or(|pause| pause_enabled(pause, direction))
-            };
-            let (was, is) = (enabled(before, queue.direction), enabled(pause.pause, queue.direction));
-            let owed = queue.phase.owed().is_some();
-            let undoing = matches!(queue.phase, Phase::Undoing(_) | Phase::Storm(_));
-            let trigger = match (was, is) {
-                (true, false) => Trigger::PfcOff(self.by(owed)),
-                (false, true) => Trigger::PfcOn(self.by(undoing || !owed)),
-                _ => continue,
-            };
+            let on = [before, pause.pause].map(|pause| Some(pause_enabled(pause?, queue.direction)));
+            let Some(trigger) = self.switched(pause.port, index, ActionKind::PauseOff, on) else { continue };
             self.restart_queue(pause.port, index, now);
             self.trigger(pause.port, index, trigger, now);
         }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::action::{ActionResult, Op, UndoResult};
-use crate::input::{GuardAnswer, Maintenance};
+use crate::input::{GuardAnswer, Maintenance, PortPause};
 use crate::units::Priority;
 
 fn storm(bench: &mut Bench) {
@@ -325,6 +325,53 @@ fn the_carrier_and_the_names_that_our_own_action_takes_are_no_surprise() {
     assert_eq!(bench.phase(), "mitigated", "a link-wise action is held for 300 s");
     bench.wait(Duration::from_secs(170));
     assert!(matches!(bench.orders.last(), Some(Order::Undo(_))));
+}
+
+fn mask(bench: &mut Bench, pfc: Option<PriorityMask>) {
+    bench.tell(Input::Dcb(PortDcb { port: PORT, pfc, owner: DcbOwner::Host }));
+}
+
+#[test]
+fn a_bit_that_somebody_else_puts_back_locks_the_queue_and_drops_the_undo() {
+    let mut bench = gentle(acting(&[ActionKind::PfcOff]));
+    storm(&mut bench);
+    let id = only_plan(&bench).id;
+    mask(&mut bench, Some(PriorityMask(0)));
+    bench.succeed(id);
+    mask(&mut bench, Some(PRIO3));
+    assert_eq!(bench.phase(), "locked");
+    assert!(bench.engine.durable().owed.is_empty());
+}
+
+#[test]
+fn a_mask_that_cannot_be_read_does_not_drop_the_undo() {
+    let mut bench = gentle(acting(&[ActionKind::PfcOff]));
+    storm(&mut bench);
+    let id = only_plan(&bench).id;
+    mask(&mut bench, Some(PriorityMask(0)));
+    bench.succeed(id);
+    mask(&mut bench, None);
+    assert_eq!(bench.phase(), "mitigated");
+    assert_eq!(bench.engine.durable().owed.len(), 1);
+}
+
+#[test]
+fn the_undo_of_another_action_is_kept_when_somebody_switches_pfc() {
+    let mut settings = acting(&[ActionKind::PreventionTimeout]);
+    settings.prevention_timeout_ms = 200;
+    let mut bench = Bench::new("mlx5_core", settings);
+    bench.tell(Input::Pause(PortPause { port: PORT, pause: None, prevention_timeout_ms: Some(100) }));
+    for _ in 0..10 {
+        bench.add("tx_prio3_pause_duration", 50_000);
+        bench.read(IDLE);
+    }
+    let id = only_plan(&bench).id;
+    bench.succeed(id);
+    for pfc in [PriorityMask(0), PRIO3] {
+        mask(&mut bench, Some(pfc));
+    }
+    assert_eq!(bench.queue(Direction::Tx).phase.label(), "mitigated");
+    assert_eq!(bench.engine.durable().owed.len(), 1);
 }
 
 #[test]
