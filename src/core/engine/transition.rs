@@ -13,7 +13,7 @@ use crate::units::{MonoTime, Queue};
 use crate::watchdog::step;
 
 use super::port::pause_enabled;
-use super::queue::QueueState;
+use super::queue::{Fit, QueueState};
 use super::{Engine, Stopping};
 
 /// A hold is drawn from ± this many percent, so that the nodes of a fleet do not undo in step.
@@ -29,14 +29,17 @@ impl Engine {
 
     /// Steps one queue.
     pub(super) fn trigger(&mut self, key: PortKey, index: usize, trigger: Trigger, now: MonoTime) {
-        let off = self.mode() == Mode::Off;
         let Some(port) = self.ports.get(&key) else { return };
-        let before = port.queues[index].phase;
+        let queue = &port.queues[index];
+        let armed = self.mode() != Mode::Off && queue.detect_fits == Fit::Fits;
+        let before = queue.phase;
         // The common case by far: nothing happens on a healthy queue.
         if matches!((before, trigger), (Phase::Healthy, Trigger::Clear | Trigger::Time | Trigger::Withdraw)) {
             return;
         }
-        if off && matches!(trigger, Trigger::Blocked(_)) && before.owed().is_none() {
+        // What is not armed finds no storm. One that is open goes on until it ends.
+        let open = before.owed().is_some() || before.open_storm().is_some();
+        if !armed && matches!(trigger, Trigger::Blocked(_)) && !open {
             return;
         }
         let acted = matches!(trigger, Trigger::Acted(..));

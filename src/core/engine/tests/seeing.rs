@@ -2,7 +2,9 @@
 
 use super::*;
 use crate::delta::Gap;
+use crate::engine::refresh::RefreshMeter;
 use crate::phase::Class;
+use crate::settings::PortOverride;
 use crate::snapshot::QueueView;
 
 fn gaps(bench: &Bench) -> Vec<&'static str> {
@@ -304,6 +306,33 @@ fn mode_off_neither_detects_nor_counts() {
     let mut bench = Bench::new("mlx5_core", Settings { mode: Mode::Off, ..Settings::default() });
     bench.run(20, STUCK);
     assert_eq!((bench.phase(), view(&bench).armed, view(&bench).storms), ("healthy", false, 0));
+}
+
+#[test]
+fn a_port_whose_own_detect_is_too_short_for_its_source_is_not_armed_and_finds_nothing() {
+    let mut settings = Settings::default();
+    settings.ports.push(PortOverride {
+        select: "eth0".into(),
+        rx: settings.rx.clone(),
+        tx: settings.tx.clone(),
+        detect_explicit: true,
+    });
+    let mut bench = Bench::new("mlx5_core", settings);
+    let port = bench.engine.ports.get_mut(&PORT).unwrap();
+    port.meter = RefreshMeter::default();
+    port.refresh_told = Some(Duration::from_secs(1));
+    let settings = bench.engine.settings().clone();
+    bench.tell(Input::Reconfigure(Box::new(settings)));
+    assert_eq!(bench.count("not_armed"), 1);
+    for _ in 0..5 {
+        bench.read(Does { paused_us: 1_000_000, packets: 0 });
+        for _ in 1..20 {
+            bench.now = bench.now + STEP;
+            bench.read_as_is();
+        }
+    }
+    assert!(!view(&bench).armed);
+    assert_eq!((bench.count("storm_detected"), bench.phase()), (0, "healthy"));
 }
 
 #[test]
