@@ -7,7 +7,6 @@ use crate::durable::PortName;
 use crate::event::EventKind;
 use crate::ids::{ActionId, PortKey};
 use crate::input::{DcbOwner, Effect};
-use crate::phase::{Class, Phase};
 use crate::policy::{
     BUDGET_WINDOW, Facts, GuardFacts, NodeFacts, PauseFacts, PortFacts, Spending, UndoNeed, Veto, objection,
 };
@@ -85,12 +84,11 @@ impl Engine {
         let Some(port) = self.ports.get(&plan.port) else { return (plan, indices.to_vec()) };
         let fits = |&index: &usize| {
             let queue = &port.queues[index];
-            let known = matches!(queue.phase, Phase::Storm(storm) if storm.class != Class::DemandUnknown);
             let guarded = plan.disruption < Disruption::Link
                 || self.guard_facts(std::iter::once(queue)) == GuardFacts::Agrees;
-            known
-                && guarded
+            guarded
                 && queue.wants_action()
+                && !queue.is_without_demand()
                 && queue.blind.is_none()
                 && !queue.is_estimated()
                 && queue.next_action() == Some(plan.kind)
@@ -194,8 +192,7 @@ impl Engine {
             evidence_lifetime: evidence_lifetime(port),
             pause: PauseFacts {
                 estimated: queues().any(QueueState::is_estimated),
-                demand_unknown: queues()
-                    .any(|queue| matches!(queue.phase, Phase::Storm(s) if s.class == Class::DemandUnknown)),
+                demand_unknown: queues().any(QueueState::is_without_demand),
             },
             last_action: port.last_action,
             hold_off,

@@ -215,6 +215,14 @@ impl QueueState {
         ladder().nth(self.rung).or_else(|| ladder().next_back())
     }
 
+    /// Whether nobody is known to want to send: what kind of pause it is makes no difference to that.
+    pub(super) fn is_without_demand(&self) -> bool {
+        let Phase::Storm(storm) = self.phase else { return false };
+        let unknown = |evidence: Evidence| evidence.demand == Demand::Unknown;
+        storm.class == Class::DemandUnknown
+            || (storm.class == Class::Choppy && self.evidence.is_some_and(unknown))
+    }
+
     pub(super) fn is_estimated(&self) -> bool {
         self.evidence.is_some_and(|evidence| evidence.quality == Quality::Estimated)
     }

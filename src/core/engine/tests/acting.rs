@@ -79,6 +79,27 @@ fn observe_only_vetoes_and_dry_run_only_tells() {
 }
 
 #[test]
+fn a_choppy_pause_is_acted_on_only_where_told_and_never_without_known_demand() {
+    for (counted, vetoes, orders) in [(true, &[][..], 1), (false, &["demand_unknown"][..], 0)] {
+        let mut settings = acting(&[ActionKind::PfcOff]);
+        settings.rx.choppy_acts = true;
+        let mut bench = gentle(settings);
+        if !counted {
+            bench.engine.ports.get_mut(&PORT).unwrap().caps.priority_packets = drivers::PacketScope::None;
+        }
+        for _ in 0..20 {
+            bench.read(STUCK);
+            bench.run(2, Does { paused_us: 46_000, packets: 1 });
+        }
+        assert_eq!(
+            (bench.vetoes(), bench.orders.len()),
+            (vetoes.to_vec(), orders),
+            "packets counted: {counted}"
+        );
+    }
+}
+
+#[test]
 fn a_ladder_of_alerts_asks_nothing() {
     let mut bench = gentle(acting(&[ActionKind::Alert]));
     storm(&mut bench);
