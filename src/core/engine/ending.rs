@@ -5,7 +5,8 @@ use crate::event::EventKind;
 use crate::ids::{ActionId, PortKey};
 use crate::input::Ended;
 use crate::phase::Phase;
-use crate::trigger::Trigger;
+use crate::settings::Mode;
+use crate::trigger::{By, Trigger};
 use crate::units::{Direction, MonoTime, Queue};
 
 use super::Engine;
@@ -61,10 +62,33 @@ impl Engine {
                 EventKind::ActionEnded { action: id, kind, result, put_back, took, cause: cause.clone() };
             self.emit_queue(now, key, index, kind);
             self.trigger(key, index, Trigger::Acted(result, put_back), now);
+            self.catch_up(key, index, put_back, now);
             self.ask_again(key, index, result, now);
         }
         self.counts.note_action_took(kind, took);
         self.count_result(key, kind, result, now);
+    }
+
+    /// While an action was under way nothing else moved its storm: what has ended the storm meanwhile ends it now. What
+    /// the action itself has done to link and mask, and taken back, has not.
+    fn catch_up(&mut self, key: PortKey, index: usize, put_back: PutBack, now: MonoTime) {
+        let Some(port) = self.ports.get(&key) else { return };
+        let queue = &port.queues[index];
+        if !matches!(queue.phase, Phase::Storm(_)) {
+            return;
+        }
+        let ended = if self.mode() == Mode::Off {
+            Trigger::Off
+        } else if put_back != PutBack::NotNeeded {
+            return;
+        } else if port.link.carrier == Some(false) {
+            Trigger::CarrierLost(By::Others)
+        } else if port.is_pause_off(queue) {
+            Trigger::PfcOff(By::Others)
+        } else {
+            return;
+        };
+        self.trigger(key, index, ended, now);
     }
 
     /// A storm that goes on is asked about again after the hold-off, one rung lower if this one did not help.

@@ -226,6 +226,14 @@ impl Port {
         }
     }
 
+    /// Whether the queue is known not to be paused by anything: its PFC bit, or 802.3x pause, is off.
+    pub(super) fn is_pause_off(&self, queue: &QueueState) -> bool {
+        match queue.queue {
+            Queue::Priority(priority) => self.pfc.is_some_and(|mask| !mask.contains(priority)),
+            Queue::Global => self.pause.is_some_and(|pause| !pause_enabled(pause, queue.direction)),
+        }
+    }
+
     /// Takes a reading into the ledger.
     pub(super) fn take(&mut self, reading: &Reading) -> Taken {
         self.last_sign = reading.at.max(self.last_sign);

@@ -9,10 +9,9 @@ use crate::ids::{PortKey, StormId};
 use crate::phase::{Class, EndReason, Phase};
 use crate::settings::Mode;
 use crate::trigger::{By, Decision, Onset, Trigger};
-use crate::units::{MonoTime, Queue};
+use crate::units::MonoTime;
 use crate::watchdog::step;
 
-use super::port::pause_enabled;
 use super::queue::{Fit, QueueState};
 use super::{Engine, Stopping};
 
@@ -146,10 +145,7 @@ impl Engine {
         let queue = &port.queues[index];
         match queue.phase {
             Phase::Healthy => {
-                let pfc_off = match queue.queue {
-                    Queue::Priority(priority) => port.pfc.is_some_and(|mask| !mask.contains(priority)),
-                    Queue::Global => port.pause.is_some_and(|pause| !pause_enabled(pause, queue.direction)),
-                };
+                let pfc_off = port.is_pause_off(queue);
                 let carrier_lost = port.link.carrier == Some(false);
                 if pfc_off {
                     self.trigger(key, index, Trigger::PfcOff(By::Others), now);

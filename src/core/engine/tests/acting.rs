@@ -421,6 +421,25 @@ fn an_action_that_ends_after_the_mode_was_lowered_is_taken_back_at_once() {
 }
 
 #[test]
+fn what_ends_a_storm_while_its_action_is_under_way_ends_it_when_the_action_fails() {
+    let off = Settings { mode: Mode::Off, ..acting(&[ActionKind::PfcOff]) };
+    for (input, phase) in [
+        (Input::Reconfigure(Box::new(off)), "healthy"),
+        (Input::Link(gentle(Settings::default()).link(Some(false))), "suspended"),
+        (Input::Dcb(PortDcb { port: PORT, pfc: Some(PriorityMask(0)), owner: DcbOwner::Host }), "suspended"),
+    ] {
+        let mut bench = gentle(acting(&[ActionKind::PfcOff]));
+        storm(&mut bench);
+        bench.tell(input);
+        assert_eq!(bench.phase(), "storm");
+        let id = only_plan(&bench).id;
+        let (result, put_back) = (ActionResult::Failed, PutBack::NotNeeded);
+        bench.report(id, Outcome::Acted { result, put_back });
+        assert_eq!((bench.phase(), bench.count("storm_ended")), (phase, 1));
+    }
+}
+
+#[test]
 fn a_checkpoint_read_back_from_json_decides_the_same() {
     let mut bench = gentle(acting(&[ActionKind::PfcOff]));
     bench.run(2, STUCK);
