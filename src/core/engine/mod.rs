@@ -167,10 +167,25 @@ impl Engine {
         &self.settings
     }
 
-    /// Whether the actuator still works on something, or an undo is still owed.
+    /// Whether nothing is under way, and no undo is owed but those that were acknowledged: they are for the next start.
     #[must_use]
     pub fn is_settled(&self) -> bool {
-        self.actions.is_empty()
+        self.actions.values().all(|action| !action.is_working() && self.is_given_up(action.id))
+    }
+
+    fn is_given_up(&self, id: ActionId) -> bool {
+        let queues = self.ports.values().flat_map(|port| &port.queues);
+        queues.filter(|queue| queue.phase.owed() == Some(id)).all(|queue| match queue.phase {
+            Phase::UndoFailed(failed) => failed.retry_at.is_none(),
+            Phase::Healthy
+            | Phase::Suspect
+            | Phase::Storm(_)
+            | Phase::Mitigated(_)
+            | Phase::Undoing(_)
+            | Phase::Probation(_)
+            | Phase::Locked(_)
+            | Phase::Suspended(_) => false,
+        })
     }
 
     /// Whether nothing is left to do about any storm: none is open, nothing is in force or on probation.

@@ -410,6 +410,20 @@ fn a_stop_takes_everything_back_at_once_and_plans_no_more() {
 }
 
 #[test]
+fn a_stop_does_not_wait_for_an_undo_that_was_given_up() {
+    let mut bench = gentle(acting(&[ActionKind::PfcOff]));
+    storm(&mut bench);
+    let id = only_plan(&bench).id;
+    bench.succeed(id);
+    bench.tell(Input::Command(crate::input::Command::Stop));
+    bench.report(id, Outcome::Undone(UndoResult::Failed));
+    assert!(!bench.engine.is_settled(), "it is tried again");
+    ack(&mut bench);
+    assert!(bench.engine.is_settled());
+    assert_eq!(bench.engine.durable().owed.len(), 1, "the next start takes it back");
+}
+
+#[test]
 fn an_action_that_ends_after_the_mode_was_lowered_is_taken_back_at_once() {
     let mut bench = gentle(acting(&[ActionKind::PfcOff]));
     storm(&mut bench);
