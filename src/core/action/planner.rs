@@ -97,7 +97,7 @@ fn exec(request: &PlanRequest<'_>) -> Result<Ops, Unsupported> {
     Ok((vec![Op::Exec(call)], Vec::new()))
 }
 
-/// It bounds the pause that this NIC sends, so it answers sent pause only (kernel.md 3.4 of the notes: en_ethtool.c).
+/// It bounds the pause that this NIC sends, so it answers sent pause only (mlx5's en_ethtool.c).
 fn prevention_timeout(request: &PlanRequest<'_>) -> Result<Ops, Unsupported> {
     if request.targets.iter().any(|target| target.direction == Direction::Rx) {
         return Err(Unsupported::WrongPause);
