@@ -193,7 +193,7 @@ impl Default for IncidentConfig {
 /// `[runtime]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RuntimeConfig {
-    /// The folder of journal, control socket and maintenance file.
+    /// The folder of the journal.
     pub path: PathBuf,
 }
 

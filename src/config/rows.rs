@@ -284,8 +284,7 @@ const INCIDENTS: &[Key] = &[
 
 const RUNTIME: &[Key] = &[key!(
     Draft, "path", runtime.path: PathBuf, (),
-    "The folder of the journal of undos, the control socket and the maintenance file. Must not lie on a network file \
-     system: that can hang in the very storm."
+    "The folder of the journal of undos. Must not lie on a network file system: that can hang in the very storm."
 )];
 
 const SOURCE: &[Key] = &[key!(
