@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use rocewatch_core::action::UndoResult;
+use rocewatch_core::action::{PutBack, UndoResult};
 use rocewatch_core::event::{Event, EventKind, Level};
 use tracing::{error, info, warn};
 
@@ -20,14 +20,18 @@ impl EventSink for EventLog {
     }
 }
 
-/// Logs with the fields that every event has, and those of its kind.
+/// Logs as loudly as the event is, with the fields that every event has and those of its kind.
 macro_rules! line {
-    ($level:ident, $event:expr, $message:literal $(, $($fields:tt)+)?) => {{
+    ($event:expr, $message:literal $(, $($fields:tt)+)?) => {{
         let place = &$event.place;
         let port = (!place.netdev.is_empty()).then_some(place.netdev.as_str());
         let prio = place.priority.map(|queue| queue.label());
         let direction = place.direction.map(|direction| direction.label());
-        $level!(seq = $event.seq, port, prio, direction, $($($fields)+,)? $message)
+        match $event.kind.level() {
+            Level::Error => error!(seq = $event.seq, port, prio, direction, $($($fields)+,)? $message),
+            Level::Warn => warn!(seq = $event.seq, port, prio, direction, $($($fields)+,)? $message),
+            Level::Info => info!(seq = $event.seq, port, prio, direction, $($($fields)+,)? $message),
+        }
     }};
 }
 
@@ -38,83 +42,77 @@ fn ms(span: Duration) -> u64 {
 #[allow(clippy::too_many_lines, reason = "one arm per event and nothing else")]
 fn print(event: &Event) {
     match &event.kind {
-        EventKind::StormDetected { storm, class, paused, share, estimated, resumed, .. } => line!(
-            warn, event, "storm detected", storm = storm.0, class = class.label(), paused_ms = ms(*paused),
-            share = %share, estimated, resumed
-        ),
-        EventKind::StormEnded { storm, reason, lasted } => line!(
-            info,
-            event,
-            "storm ended",
-            storm = storm.0,
-            reason = reason.label(),
-            lasted_ms = ms(*lasted)
-        ),
+        EventKind::StormDetected { storm, class, paused, share, estimated, resumed, .. } => {
+            line!(event, "storm detected", storm = storm.0, class = class.label(), paused_ms = ms(*paused),
+                share = %share, estimated, resumed
+            )
+        }
+        EventKind::StormEnded { storm, reason, lasted } => {
+            line!(event, "storm ended", storm = storm.0, reason = reason.label(), lasted_ms = ms(*lasted))
+        }
         EventKind::PhaseChanged { from, to } => {
-            line!(info, event, "phase changed", from = from.0.as_ref(), to = to.0.as_ref())
+            line!(event, "phase changed", from = from.0.as_ref(), to = to.0.as_ref())
         }
-        EventKind::PauseEntered { class, window, share } => line!(
-            warn, event, "pause entered", class = class.label(), window_ms = ms(*window), share = %share
-        ),
+        EventKind::PauseEntered { class, window, share } => {
+            line!(event, "pause entered", class = class.label(), window_ms = ms(*window), share = %share
+            )
+        }
         EventKind::PauseLeft { class, window } => {
-            line!(info, event, "pause left", class = class.label(), window_ms = ms(*window))
+            line!(event, "pause left", class = class.label(), window_ms = ms(*window))
         }
-        EventKind::Blinded { reason } => line!(warn, event, "port blind", reason = reason.label()),
-        EventKind::Sighted => line!(info, event, "port seen again"),
-        EventKind::PortAdded { identity, pause } => line!(
-            info, event, "port added", device = identity.device, driver = identity.driver,
-            pci = identity.pci_address, pause = ?pause
-        ),
-        EventKind::PortRemoved => line!(info, event, "port removed"),
-        EventKind::PortRenamed { from } => line!(info, event, "port renamed", from),
-        EventKind::LinkChanged { carrier } => line!(info, event, "link changed", carrier),
-        EventKind::ReadFailed { error } => line!(warn, event, "read failed", error),
-        EventKind::ReadRecovered { failures } => line!(info, event, "read recovered", failures),
-        EventKind::Reconfigured { mode } => line!(info, event, "reconfigured", mode = mode.label()),
+        EventKind::Blinded { reason } => line!(event, "port blind", reason = reason.label()),
+        EventKind::Sighted => line!(event, "port seen again"),
+        EventKind::PortAdded { identity, pause } => {
+            line!(event, "port added", device = identity.device, driver = identity.driver,
+                pci = identity.pci_address, pause = ?pause
+            )
+        }
+        EventKind::PortRemoved => line!(event, "port removed"),
+        EventKind::PortRenamed { from } => line!(event, "port renamed", from),
+        EventKind::LinkChanged { carrier } => line!(event, "link changed", carrier),
+        EventKind::ReadFailed { error } => line!(event, "read failed", error),
+        EventKind::ReadRecovered { failures } => line!(event, "read recovered", failures),
+        EventKind::Reconfigured { mode } => line!(event, "reconfigured", mode = mode.label()),
         EventKind::DetectRaised { configured, effective } => line!(
-            warn,
             event,
             "detection is slower than configured: the source is",
             configured_ms = ms(*configured),
             effective_ms = ms(*effective)
         ),
         EventKind::NotArmed { configured, needed } => line!(
-            warn,
             event,
             "not armed: the source is too slow",
             configured_ms = ms(*configured),
             needed_ms = ms(*needed)
         ),
-        EventKind::ActionPlanned { action, kind, ops, undo } => line!(
-            info, event, "action planned", action_id = action.0, action = kind.label(), ops = ?ops, undo = ?undo
-        ),
-        EventKind::ActionVetoed { kind, reason } => {
-            line!(warn, event, "action vetoed", action = kind.label(), reason = reason.label())
+        EventKind::ActionPlanned { action, kind, ops, undo } => {
+            line!(event, "action planned", action_id = action.0, action = kind.label(), ops = ?ops, undo = ?undo
+            )
         }
-        EventKind::ActionEnded { action, kind, result, took, cause, .. } => {
-            let ended = (action.0, kind.label(), result.label(), ms(*took), cause.as_deref());
-            let (action_id, action, result, took_ms, cause) = ended;
-            match event.kind.level() {
-                Level::Error => {
-                    line!(error, event, "action not put back", action_id, action, result, took_ms, cause)
+        EventKind::ActionVetoed { kind, reason } => {
+            line!(event, "action vetoed", action = kind.label(), reason = reason.label())
+        }
+        EventKind::ActionEnded { action, kind, result, put_back, took, cause } => {
+            let (action_id, action, result) = (action.0, kind.label(), result.label());
+            let (took_ms, cause) = (ms(*took), cause.as_deref());
+            match put_back {
+                PutBack::Failed => {
+                    line!(event, "action not put back", action_id, action, result, took_ms, cause)
                 }
-                Level::Warn => line!(warn, event, "action ended", action_id, action, result, took_ms, cause),
-                Level::Info | Level::Debug => {
-                    line!(info, event, "action ended", action_id, action, result, took_ms, cause)
+                PutBack::NotNeeded | PutBack::Done => {
+                    line!(event, "action ended", action_id, action, result, took_ms, cause)
                 }
             }
         }
         EventKind::UndoEnded { action, kind, result, cause } => {
             let (action_id, action, cause) = (action.0, kind.label(), cause.as_deref());
             match result {
-                UndoResult::Failed => line!(error, event, "undo failed", action_id, action, cause),
-                UndoResult::Foreign => {
-                    line!(warn, event, "undo left to another owner", action_id, action, cause)
-                }
-                UndoResult::Done => line!(info, event, "undo done", action_id, action, cause),
+                UndoResult::Failed => line!(event, "undo failed", action_id, action, cause),
+                UndoResult::Foreign => line!(event, "undo left to another owner", action_id, action, cause),
+                UndoResult::Done => line!(event, "undo done", action_id, action, cause),
             }
         }
-        EventKind::UndoDropped { action } => line!(warn, event, "undo dropped", action_id = action.0),
-        EventKind::Acknowledged => line!(info, event, "acknowledged"),
+        EventKind::UndoDropped { action } => line!(event, "undo dropped", action_id = action.0),
+        EventKind::Acknowledged => line!(event, "acknowledged"),
     }
 }

@@ -227,8 +227,6 @@ pub struct PhaseName(pub std::borrow::Cow<'static, str>);
 /// How loud an event is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
-    /// A decision that changes nothing.
-    Debug,
     /// Lifecycle and transitions.
     Info,
     /// The operator should look.
@@ -272,12 +270,14 @@ impl EventKind {
     pub fn level(&self) -> Level {
         match self {
             Self::StormDetected { .. }
+            | Self::PauseEntered { .. }
             | Self::ActionVetoed { .. }
+            | Self::Blinded { .. }
+            | Self::UndoEnded { result: UndoResult::Foreign, .. }
             | Self::ReadFailed { .. }
             | Self::UndoDropped { .. }
             | Self::DetectRaised { .. }
             | Self::NotArmed { .. } => Level::Warn,
-            Self::PauseEntered { class, .. } if *class != Class::Throttled => Level::Warn,
             Self::ActionEnded { put_back: PutBack::Failed, .. }
             | Self::UndoEnded { result: UndoResult::Failed, .. } => Level::Error,
             Self::ActionEnded { result: ActionResult::Failed | ActionResult::Ineffective, .. } => Level::Warn,
@@ -287,12 +287,10 @@ impl EventKind {
             | Self::LinkChanged { .. }
             | Self::PhaseChanged { .. }
             | Self::StormEnded { .. }
-            | Self::PauseEntered { .. }
             | Self::PauseLeft { .. }
             | Self::ActionPlanned { .. }
             | Self::ActionEnded { .. }
-            | Self::UndoEnded { .. }
-            | Self::Blinded { .. }
+            | Self::UndoEnded { result: UndoResult::Done, .. }
             | Self::Sighted
             | Self::ReadRecovered { .. }
             | Self::Acknowledged
