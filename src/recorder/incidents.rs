@@ -64,9 +64,11 @@ pub struct Incidents {
 }
 
 impl Incidents {
-    /// Incidents in `folder`, which is made with the first of them.
+    /// Incidents in `folder`, which is made with the first of them. What an earlier run has left there counts.
     #[must_use]
     pub fn new(folder: PathBuf, limits: IncidentLimits, stats: Arc<AgentStats>) -> Self {
+        keep_unfinished(&folder);
+        forget_oldest(&folder, limits.files_max);
         Self {
             folder,
             limits,
@@ -194,6 +196,21 @@ fn write(writer: &mut LineWriter, at: MonoTime, input: Box<Input>, effects: &[Ef
     }
 }
 
+/// A file that an earlier run could not finish is a recording that ends early. Left aside, each crash in a storm would
+/// leave one more that no bound counts.
+fn keep_unfinished(folder: &Path) {
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    for path in entries.flatten().map(|entry| entry.path()) {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if !(name.starts_with("incident-") && name.ends_with(".part")) {
+            continue;
+        }
+        if let Err(error) = fs::rename(&path, path.with_extension("jsonl")) {
+            tracing::warn!(file = %path.display(), %error, "an unfinished incident stays aside");
+        }
+    }
+}
+
 /// Their names begin with their date, so the order of names is the order of time.
 fn forget_oldest(folder: &Path, files_max: usize) {
     let Ok(entries) = fs::read_dir(folder) else { return };
@@ -208,5 +225,26 @@ fn forget_oldest(folder: &Path, files_max: usize) {
         if let Err(error) = fs::remove_file(path) {
             tracing::warn!(file = %path.display(), %error, "an old incident stays");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_an_earlier_run_did_not_finish_is_kept_and_counts() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["incident-1.jsonl", "incident-2.part", "incident-3.part", "other.part"] {
+            fs::write(folder.path().join(name), "{}\n").unwrap();
+        }
+        let limits = IncidentLimits { files_max: 2, bytes_max: 1 << 20 };
+        drop(Incidents::new(folder.path().to_owned(), limits, Arc::default()));
+        let mut names = fs::read_dir(folder.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect::<Vec<_>>();
+        names.sort();
+        assert_eq!(names, ["incident-2.jsonl", "incident-3.jsonl", "other.part"]);
     }
 }
