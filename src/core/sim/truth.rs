@@ -34,7 +34,10 @@ impl World {
                 self.tell_found(port, queue, direction);
             }
         }
-        if self.steps.is_multiple_of(LOOK_EVERY)
+        // Little happens on a port that cannot be seen: it is looked at more often.
+        let blinded = self.ports.iter().any(|port| port.is_blinded(self.now));
+        let every = if blinded { LOOK_EVERY / 16 } else { LOOK_EVERY };
+        if self.steps.is_multiple_of(every)
             && let Some(engine) = &self.engine
         {
             self.judge.look(self.now, engine);

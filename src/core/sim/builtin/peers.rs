@@ -135,8 +135,11 @@ pub(super) fn global_pause(random: &mut Random) -> Scenario {
 pub(super) fn frames_only(random: &mut Random) -> Scenario {
     let mut spec = PortSpec::of("ice");
     spec.pfc = PriorityMask(0b0001_1000);
-    let mut scenario = with_port(spec, acting_on_links(random));
-    scenario.pauses = vec![a_storm(random)];
+    let mut settings = acting_on_links(random);
+    settings.tx.actions = vec![ActionKind::PfcOff];
+    let mut scenario = with_port(spec, settings);
+    let direction = random.pick(&Direction::ALL);
+    scenario.pauses = vec![PauseSpec { direction, ..a_storm(random) }];
     scenario
 }
 

@@ -7,6 +7,7 @@ use crate::event::{Event, EventKind};
 use crate::ids::{ActionId, PortKey, StormId};
 use crate::input::{Effect, Input};
 use crate::phase::{CARRIER_WAIT, EndReason};
+use crate::settings::Mode;
 use crate::units::MonoTime;
 
 impl Judge {
@@ -38,6 +39,21 @@ impl Judge {
             self.forget_port(*key);
         }
         self.check_waiting(now);
+        if matches!(input, Input::Reconfigure(_) | Input::Command(_) | Input::Outcome(_) | Input::Tick) {
+            self.check_withdrawn(now);
+        }
+    }
+
+    /// Nothing stays in force where actions are no longer wanted.
+    fn check_withdrawn(&mut self, now: MonoTime) {
+        if self.settings.mode == Mode::Enforce && !self.stopping {
+            return;
+        }
+        let kept = self.queues.iter().find(|(_, book)| book.phase.as_deref() == Some("mitigated"));
+        if let Some((&(key, place), _)) = kept {
+            let text = format!("port {} {place:?} is mitigated although actions are not wanted", key.0);
+            self.broken(Rule::UndoLost, now, text);
+        }
     }
 
     fn forget_port(&mut self, key: PortKey) {

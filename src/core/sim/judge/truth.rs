@@ -12,6 +12,9 @@ use crate::sim::scenario::Told;
 use crate::snapshot::Snapshot;
 use crate::units::{Direction, MonoTime, Permille, PriorityMask, Queue};
 
+/// A port may be called seen for so long without a reading: one that has just begun to be read has none to compare.
+const SILENCE_MIN: Duration = Duration::from_secs(2);
+
 /// An operation, right before it takes effect.
 #[derive(Clone, Debug)]
 pub struct Applied {
@@ -189,6 +192,11 @@ impl Judge {
             let netdev = &port.identity.netdev;
             if port.interval.is_zero() || port.detect.is_zero() || port.detect_bound < port.detect / 2 {
                 wrong.push(format!("{netdev}: interval {:?}, detect {:?}", port.interval, port.detect));
+            }
+            let read_at = self.ports.get(&port.key).and_then(|book| book.read_at);
+            let silence = (port.detect.max(port.interval) * 2).max(SILENCE_MIN);
+            if read_at.is_some_and(|at| now.since(at) > silence) && port.blind.is_none() {
+                wrong.push(format!("{netdev}: seen, although nothing was read since {read_at:?}"));
             }
             for queue in &port.queues {
                 let place = (queue.queue, queue.direction);
