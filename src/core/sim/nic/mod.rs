@@ -3,6 +3,8 @@
 //! It moves lazily: whoever asks names the time, and it catches up piece by piece. It never goes back.
 
 mod levers;
+#[cfg(test)]
+mod tests;
 mod truth;
 
 use std::time::Duration;
