@@ -40,6 +40,11 @@ fn rough(random: &mut Random) -> PollFaults {
     }
 }
 
+/// Readings on time, as on an idle machine.
+fn punctual(_: &mut Random) -> PollFaults {
+    PollFaults { jitter: permille(0), ..PollFaults::default() }
+}
+
 /// One live port with one lossless priority in use, and only the counters that decide.
 fn one_port(random: &mut Random) -> Scenario {
     let load = vec![Load { priority: 3, rx: 500_000, tx: 500_000 }];
@@ -91,32 +96,64 @@ fn judged(probe: &Probe, onset: MonoTime, settings: &Settings) -> Sample {
 /// Storms that begin on a port that is read at leisure.
 pub(super) fn from_calm(trials: u64, random: &mut Random) -> Row {
     let promise = "found after share × detect, within the readings of onset and decision and one read";
+    calm(Row::new("storm from calm", promise), trials, random, rough)
+}
+
+/// The same with readings on time: the bounds that follow from the settings.
+pub(super) fn from_calm_on_time(trials: u64, random: &mut Random) -> Row {
+    calm(
+        Row::new("storm from calm, read on time", "found within 190 to 490 ms and one read"),
+        trials,
+        random,
+        punctual,
+    )
+}
+
+fn calm(row: Row, trials: u64, random: &mut Random, poll: fn(&mut Random) -> PollFaults) -> Row {
     let samples = (0..trials).map(|_| {
         let mut scenario = one_port(random);
+        scenario.poll = poll(random);
         let start = random.span(ms(1500), ms(2500));
         scenario.pauses = vec![pause(Pattern::Unbroken, start, PATIENCE * 2)];
-        let (onset, settings) = (scenario.start() + start, scenario.settings.clone());
-        let probe = watch(scenario, random.next(), start, PATIENCE, |probe| !probe.found.is_empty());
-        judged(&probe, onset, &settings)
+        one_storm(scenario, start, random)
     });
-    summed(Row::new("storm from calm", promise), samples.collect::<Vec<_>>())
+    summed(row, samples.collect::<Vec<_>>())
 }
 
 /// Storms that begin shortly after another pause, while the port is read at the fast pace.
 pub(super) fn from_fast(trials: u64, random: &mut Random) -> Row {
-    let promise = "the same at the fast pace";
+    fast(Row::new("storm from fast", "the same at the fast pace"), trials, random, rough)
+}
+
+/// The same with readings on time.
+pub(super) fn from_fast_on_time(trials: u64, random: &mut Random) -> Row {
+    fast(
+        Row::new("storm from fast, read on time", "found within 190 to 290 ms and one read"),
+        trials,
+        random,
+        punctual,
+    )
+}
+
+fn fast(row: Row, trials: u64, random: &mut Random, poll: fn(&mut Random) -> PollFaults) -> Row {
     let samples = (0..trials).map(|_| {
         let mut scenario = one_port(random);
+        scenario.poll = poll(random);
         let first = random.span(ms(1000), ms(1300));
         let length = random.span(ms(60), ms(180));
         let start = first + length + random.span(ms(900), ms(1700));
         scenario.pauses =
             vec![pause(Pattern::Unbroken, first, length), pause(Pattern::Unbroken, start, PATIENCE * 2)];
-        let (onset, settings) = (scenario.start() + start, scenario.settings.clone());
-        let probe = watch(scenario, random.next(), start, PATIENCE, |probe| !probe.found.is_empty());
-        judged(&probe, onset, &settings)
+        one_storm(scenario, start, random)
     });
-    summed(Row::new("storm from fast", promise), samples.collect::<Vec<_>>())
+    summed(row, samples.collect::<Vec<_>>())
+}
+
+/// Watches for the storm that begins at `start`.
+fn one_storm(scenario: Scenario, start: Duration, random: &mut Random) -> Sample {
+    let (onset, settings) = (scenario.start() + start, scenario.settings.clone());
+    let probe = watch(scenario, random.next(), start, PATIENCE, |probe| !probe.found.is_empty());
+    judged(&probe, onset, &settings)
 }
 
 /// Runs bursts, a number of them in each world, and counts those worlds' false storms as samples of their own.

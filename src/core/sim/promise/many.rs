@@ -1,11 +1,12 @@
 //! Trials with a whole node: 64 queues in a storm at once.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::Row;
 use crate::action::{ActionKind, Disruption, UndoResult};
 use crate::event::EventKind;
+use crate::ids::PortKey;
 use crate::input::{Effect, Input};
 use crate::settings::{Guard, Mode, Settings};
 use crate::sim::peer::Pattern;
@@ -20,11 +21,14 @@ const STORMING: usize = 8;
 const IDLE: usize = 10;
 const QUEUES: u64 = (STORMING * Priority::COUNT) as u64;
 
+/// A queue of a port.
+type Place = (Option<PortKey>, Option<Queue>);
+
 /// What a run counted.
 #[derive(Debug, Default)]
 struct Counts {
-    found: u64,
-    restored: u64,
+    found: BTreeSet<Place>,
+    restored: BTreeSet<Place>,
     vetoes: BTreeMap<String, u64>,
     violations: u64,
 }
@@ -75,10 +79,10 @@ fn counted(scenario: &Scenario, seed: u64) -> Counts {
         for effect in effects {
             let Effect::Emit(event) = effect else { continue };
             if let EventKind::StormDetected { .. } = &event.kind {
-                counts.found += 1;
+                counts.found.insert((event.place.port, event.place.priority));
             }
             if let EventKind::UndoEnded { result: UndoResult::Done, .. } = &event.kind {
-                counts.restored += 1;
+                counts.restored.insert((event.place.port, event.place.priority));
             }
             if let EventKind::ActionVetoed { reason, .. } = &event.kind {
                 *counts.vetoes.entry(reason.label().to_owned()).or_default() += 1;
@@ -118,7 +122,7 @@ fn nodes(
 pub(super) fn all_found(runs: u64, random: &mut Random) -> Row {
     let row = Row::new("64 queues at once", "all are found");
     let build = |random: &mut Random| node(random, 0, STORMING, Duration::from_secs(10));
-    nodes(row, runs, QUEUES, random, build, |counts| counts.found)
+    nodes(row, runs, QUEUES, random, build, |counts| counts.found.len() as u64)
 }
 
 /// Budgets, hold-off and the number of ports lifted, and more idle ports than storming ones.
@@ -133,7 +137,7 @@ pub(super) fn all_restored(runs: u64, random: &mut Random) -> Row {
         scenario.settings.guard.iter_mut().for_each(|guard| guard.delay = Duration::from_millis(500));
         scenario
     };
-    nodes(row, runs, QUEUES, random, build, |counts| counts.restored)
+    nodes(row, runs, QUEUES, random, build, |counts| counts.restored.len() as u64)
 }
 
 pub(super) fn default_limits(runs: u64, random: &mut Random) -> Row {

@@ -116,6 +116,8 @@ pub fn table(trials: u64, seed: u64) -> Vec<Row> {
     vec![
         detection::from_calm(trials, &mut random),
         detection::from_fast(trials, &mut random),
+        detection::from_calm_on_time(trials, &mut random),
+        detection::from_fast_on_time(trials, &mut random),
         detection::below_the_share(trials, &mut random),
         detection::bursts_of_half_the_calm_interval(trials, &mut random),
         detection::bursts_of_half_the_fast_interval(trials, &mut random),
