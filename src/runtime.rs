@@ -10,7 +10,7 @@ use std::time::Duration;
 use rocewatch_core::engine::Engine;
 use rocewatch_core::event::Event;
 use rocewatch_core::ids::PortKey;
-use rocewatch_core::input::{Command, Effect, GuardAnswer, Input};
+use rocewatch_core::input::{Command, Effect, Input};
 use rocewatch_core::settings::Guard;
 use rocewatch_core::snapshot::Snapshot;
 use rocewatch_core::units::MonoTime;
@@ -187,10 +187,4 @@ impl Runtime {
             }
         }
     }
-}
-
-/// The answer to a guard that cannot be asked.
-#[must_use]
-pub fn guard_failed(asked_at: MonoTime, error: impl std::fmt::Display) -> Input {
-    Input::GuardAnswer(GuardAnswer { asked_at, answer: Err(error.to_string()) })
 }

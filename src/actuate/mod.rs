@@ -12,7 +12,10 @@ use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-use rocewatch_core::action::{Answer, Execution, Op, Order, PortConfig, Step, Target, TargetCounters};
+use rocewatch_core::action::{
+    ActionResult, Answer, Execution, Op, Order, Outcome, PortConfig, PutBack, Report, Step, Target,
+    TargetCounters, UndoResult,
+};
 use rocewatch_core::binding::Binding;
 use rocewatch_core::catalog::PauseSlots;
 use rocewatch_core::drivers::{self, PacketScope};
@@ -49,6 +52,13 @@ pub struct Station {
     pub driver: String,
 }
 
+/// Which outcome an order wants.
+#[derive(Clone, Copy)]
+enum OrderKind {
+    Do,
+    Undo,
+}
+
 type Stations = BTreeMap<PortKey, Arc<Mutex<Station>>>;
 
 /// The actuator.
@@ -82,25 +92,41 @@ impl Actuator {
     /// Carries out an order and reports to the engine. `durable` is what the journal has to hold before anything is
     /// changed.
     pub fn carry_out(&self, order: Order, durable: Durable, revision: u64) {
-        let (port, action) = match &order {
-            Order::Do(plan) => (plan.port, plan.id),
-            Order::Undo(undo) => (undo.port, undo.id),
+        let (port, action, kind) = match &order {
+            Order::Do(plan) => (plan.port, plan.id, OrderKind::Do),
+            Order::Undo(undo) => (undo.port, undo.id, OrderKind::Undo),
         };
-        let Some(station) = self.stations().get(&port).cloned() else {
-            tracing::error!(port = port.0, action = action.0, "order for a port that is gone");
-            return;
-        };
+        let station = self.stations().get(&port).cloned();
         let (journal, inputs) = (Arc::clone(&self.journal), self.inputs.clone());
         let work = move || {
-            let mut station = station.lock().unwrap_or_else(PoisonError::into_inner);
-            let report = carry_out(&mut station, order, &journal, &durable, revision);
+            let report = match station {
+                Some(station) => {
+                    let mut station = station.lock().unwrap_or_else(PoisonError::into_inner);
+                    carry_out(&mut station, order, &journal, &durable, revision)
+                }
+                None => failed(kind, "the port cannot be reached"),
+            };
             // The engine is gone only when the agent ends.
             let _ = inputs.send(Input::Outcome(Ended { action, report }));
         };
         if let Err(error) = thread::Builder::new().name(format!("act-{}", action.0)).spawn(work) {
-            tracing::error!(action = action.0, %error, "no thread for an order");
+            // The engine must not wait for room in its own queue; it has just taken something out of it.
+            let report = failed(kind, &format!("no thread: {error}"));
+            let outcome = Input::Outcome(Ended { action, report });
+            if self.inputs.try_send(outcome).is_err() {
+                tracing::error!(action = action.0, %error, "no thread for an order, and no room to say so");
+            }
         }
     }
+}
+
+/// The outcome of an order that was not begun.
+fn failed(kind: OrderKind, reason: &str) -> Report {
+    let outcome = match kind {
+        OrderKind::Undo => Outcome::Undone(UndoResult::Failed),
+        OrderKind::Do => Outcome::Acted { result: ActionResult::Failed, put_back: PutBack::NotNeeded },
+    };
+    Report { outcome, reason: Some(reason.to_owned()) }
 }
 
 fn carry_out(
@@ -109,7 +135,7 @@ fn carry_out(
     journal: &Mutex<Journal>,
     durable: &Durable,
     revision: u64,
-) -> rocewatch_core::action::Report {
+) -> Report {
     let targets = match &order {
         Order::Do(plan) => plan.targets.clone(),
         Order::Undo(_) => Vec::new(),

@@ -125,9 +125,9 @@ pub enum LogLevel {
     /// Transitions, start and stop.
     #[default]
     Info,
-    /// Decisions.
+    /// Also what the libraries have to say.
     Debug,
-    /// Readings.
+    /// All of that.
     Trace,
 }
 

@@ -267,8 +267,8 @@ const WEB: &[Key] = &[
 const LOG: &[Key] = &[
     key!(
         Draft, "level", log.level: LogLevel, (),
-        "error: the agent cannot do its job. warn: an operator should look. info: transitions. debug: decisions. \
-         trace: readings."
+        "error: the agent cannot do its job. warn: an operator should look. info: transitions, start and stop. \
+         debug and trace add lines of the libraries, not of the agent."
     ),
     key!(Draft, "format", log.format: LogFormat, (), "human: lines to read. json: one object per line."),
 ];

@@ -246,6 +246,10 @@ fn from_undo_failed(failed: UndoFailed, trigger: Trigger, terms: &Terms) -> (Pha
         Trigger::Time if failed.retry_at.is_some_and(|at| terms.now >= at) => {
             (Phase::Undoing(failed.undoing), Some(Decision::Undo(action)))
         }
+        // An agent that ends does not wait for the next try.
+        Trigger::Withdraw if failed.retry_at.is_some() => {
+            (Phase::Undoing(failed.undoing), Some(Decision::Undo(action)))
+        }
         Trigger::Ack => {
             (Phase::UndoFailed(UndoFailed { retry_at: None, ..failed }), Some(Decision::StopRetrying(action)))
         }

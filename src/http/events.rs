@@ -10,7 +10,7 @@ use tokio::sync::broadcast::{self, error::RecvError};
 use crate::export::stats::{AgentStats, LevelGuard};
 
 /// So many of the last events are kept for followers that come back. A storm takes about ten events, so these are
-/// the last hundred storms, in about half a megabyte.
+/// about the last hundred storms.
 const KEPT: usize = 1000;
 /// So many events may wait for one follower before it loses the oldest: the same, as it can then ask for them again.
 const WAITING: usize = 1024;

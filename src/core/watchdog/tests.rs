@@ -115,7 +115,7 @@ const TABLE: &[(&str, Trigger, [&str; 10])] = &[
     ("not undone",              Trigger::Undone(UndoResult::Failed),   ["=",               "=",               "=",                    "=",                      "=",                 "undo_failed", "=",                   "=",               "=",            "="]),
     ("ack",                     Trigger::Ack,                          ["=",               "=",               "=",                    "=",                      "=",                 "=",          "= stop",               "=",               "healthy",      "="]),
     ("off",                     Trigger::Off,                          ["=",               "healthy",         "healthy mode_off",     "=",                      "undoing undo",      "=",          "=",                    "healthy",         "healthy",      "healthy"]),
-    ("withdraw",                Trigger::Withdraw,                     ["=",               "=",               "=",                    "=",                      "undoing undo",      "=",          "=",                    "=",               "=",            "="]),
+    ("withdraw",                Trigger::Withdraw,                     ["=",               "=",               "=",                    "=",                      "undoing undo",      "=",          "undoing undo",         "=",               "=",            "="]),
     ("time, nothing due",       Trigger::Time,                         ["=",               "=",               "=",                    "=",                      "=",                 "=",          "=",                    "=",               "=",            "="]),
 ];
 
