@@ -25,6 +25,8 @@ pub(super) struct Ledger {
     changes: Vec<Change>,
     raw: Vec<u64>,
     traffic: Vec<usize>,
+    /// Whether any counter is one that the watchdog looks at.
+    watched: bool,
     /// Readings since the layout was bound.
     readings: u64,
     span_before: Duration,
@@ -80,6 +82,7 @@ impl Ledger {
             .collect::<Vec<_>>();
         self.limits = layout.iter().map(|bound| LimitOf::counter(bound.slot.counter())).collect();
         self.traffic = (0..layout.len()).filter(|&i| is_traffic(layout[i].slot.counter())).collect();
+        self.watched = layout.iter().any(|bound| is_watched(bound.slot.counter()));
         self.changes = vec![Change::Unknown(Gap::FirstReading); layout.len()];
         self.raw = vec![0; layout.len()];
         self.trackers = trackers;
@@ -89,6 +92,11 @@ impl Ledger {
 
     pub(super) fn layout(&self) -> &[Bound] {
         &self.layout
+    }
+
+    /// Whether the port has any counter that the watchdog looks at: a recording tells the same.
+    pub(super) const fn is_watched(&self) -> bool {
+        self.watched
     }
 
     /// Whether the port counts any traffic at all: without, an idle port and a frozen one look alike.

@@ -180,8 +180,8 @@ impl Engine {
 
     /// When a port is blind for want of readings.
     pub(super) fn sight_deadline(&self, port: &Port) -> Option<MonoTime> {
-        // A port without counters is not expected to give readings.
-        if port.blind == Some(Gap::NoReading) || port.ledger.layout().is_empty() {
+        // A port without counters to be judged by is not expected to give readings.
+        if port.blind == Some(Gap::NoReading) || !port.ledger.is_watched() {
             return None;
         }
         // A port that is read more slowly than twice `detect` is not blind between two readings.

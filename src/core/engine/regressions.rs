@@ -419,3 +419,15 @@ fn a_storm_that_waits_for_the_guard_shares_the_plan_of_another_on_its_port() {
     let [Order::Do(plan)] = &rig.orders[..] else { panic!("{:?}", rig.orders) };
     assert_eq!(plan.targets.len(), 2);
 }
+
+#[test]
+fn a_port_of_which_nothing_is_watched_is_the_same_in_a_recording() {
+    let mut rig = Rig::new(settings(), &[]);
+    rig.ports.push(Counted::default());
+    rig.bind_names(0, "mlx5_core", &["rx_out_of_buffer", "rx_discards_phy"]);
+    assert!(!rig.engine.snapshot(rig.now).ports.is_empty());
+    let mut twin = rig.engine.checkpoint();
+    rig.tick(5000);
+    assert_eq!(twin.next_deadline(), rig.engine.next_deadline());
+    assert!(twin.handle(rig.now, Input::Tick).is_empty());
+}
