@@ -19,7 +19,11 @@ impl Engine {
     pub(super) fn bound(&mut self, bound: BoundPort, now: MonoTime) {
         let key = bound.port;
         if let Some(port) = self.ports.get_mut(&key) {
+            let before = port.identity.netdev.clone();
             port.bind(bound);
+            if port.identity.netdev != before {
+                self.note_renamed(key, before, now);
+            }
             let settings = self.settings.clone();
             self.configure_port(key, &settings, now);
             return;
@@ -240,9 +244,7 @@ impl Engine {
         let freeze = port.note_link(link, now);
         let by = if port.in_own_flap(now) { By::Us } else { By::Others };
         if let Some(from) = renamed {
-            self.rename_spending(key, &from);
-            self.revision += 1;
-            self.emit_port(now, key, EventKind::PortRenamed { from });
+            self.note_renamed(key, from, now);
         }
         if was != is && (was.is_some() || is == Some(false)) {
             self.emit_port(now, key, EventKind::LinkChanged { carrier: is != Some(false) });
@@ -268,6 +270,13 @@ impl Engine {
         for (name, _) in self.spent.iter_mut().filter(|(name, _)| *name == before) {
             name.clone_from(&after);
         }
+    }
+
+    /// The new name may come with the link or with the names of its counters, whichever is read first.
+    fn note_renamed(&mut self, key: PortKey, from: String, now: MonoTime) {
+        self.rename_spending(key, &from);
+        self.revision += 1;
+        self.emit_port(now, key, EventKind::PortRenamed { from });
     }
 
     /// After a flap nothing before is comparable.

@@ -431,3 +431,33 @@ fn a_port_of_which_nothing_is_watched_is_the_same_in_a_recording() {
     assert_eq!(twin.next_deadline(), rig.engine.next_deadline());
     assert!(twin.handle(rig.now, Input::Tick).is_empty());
 }
+
+#[test]
+fn a_rename_that_comes_with_the_names_of_the_counters_is_told_and_keeps_what_was_spent() {
+    let mut settings = settings();
+    settings.rx.budget_port = 1;
+    settings.rx.hold_off = Duration::from_millis(100);
+    let mut rig = Rig::new(settings, &["bnxt_en"]);
+    rig.reads(10, &[]);
+    rig.reads(6, &[0]);
+    rig.acted(1, ActionResult::Failed);
+    rig.tell(Input::Bound(BoundPort {
+        port: PortKey(0),
+        identity: PortIdentity {
+            netdev: "other".into(),
+            driver: "bnxt_en".into(),
+            ..PortIdentity::default()
+        },
+        layout: Binding::new(
+            for_driver("bnxt_en"),
+            &["pfc_pri3_rx_duration_us".to_owned(), "tx_packets_pri3".to_owned()],
+        )
+        .layout()
+        .to_vec(),
+        refresh: Some(Duration::ZERO),
+        actions: vec![ActionKind::PfcOff],
+    }));
+    assert!(rig.events.contains(&EventKind::PortRenamed { from: "eth0".into() }));
+    rig.reads(20, &[0]);
+    assert_eq!(rig.orders.len(), 1);
+}
