@@ -42,7 +42,13 @@ impl Engine {
         }
     }
 
-    pub(super) fn restore(&mut self, state: JournalState, now: MonoTime) {
+    pub(super) fn restore(&mut self, mut state: JournalState, now: MonoTime) {
+        // An instant to come would count for ever; the clock of a boot does not go back, but a damaged file may.
+        state.durable.spent.iter_mut().for_each(|spent| spent.at = spent.at.min(now));
+        for queue in &mut state.durable.queues {
+            queue.storm_since = queue.storm_since.map(|since| since.min(now));
+            queue.mitigated.iter_mut().for_each(|at| *at = (*at).min(now));
+        }
         self.journal_writable = state.writable;
         self.seed = state.seed;
         self.next_action = self.next_action.max(state.durable.next_action);
@@ -100,9 +106,11 @@ impl Engine {
         let state = &mut port.queues[index];
         state.mitigated = memory.mitigated;
         state.resumes = memory.storm_since;
+        let longest = now + state.rule.lock_for;
         if let Some(locked) = memory.locked.filter(|locked| locked.until > now) {
             // A storm that was open is found again, and goes on from where it began.
-            self.resume(key, index, Phase::Locked(Locked { storm: None, ..locked }), now);
+            let locked = Locked { storm: None, until: locked.until.min(longest), ..locked };
+            self.resume(key, index, Phase::Locked(locked), now);
         }
     }
 

@@ -461,3 +461,34 @@ fn a_rename_that_comes_with_the_names_of_the_counters_is_told_and_keeps_what_was
     rig.reads(20, &[0]);
     assert_eq!(rig.orders.len(), 1);
 }
+
+#[test]
+fn instants_to_come_in_a_damaged_journal_do_not_count_for_ever() {
+    use crate::durable::{PortName, QueueMemory, Spent};
+    use crate::phase::{LockReason, Locked};
+    let port = PortName { netdev: "eth0".into(), pci_address: String::new() };
+    let locked = Locked { until: MonoTime::MAX, reason: LockReason::Relapses, storm: None };
+    let durable = Durable {
+        next_action: u64::MAX,
+        spent: vec![Spent { port: port.clone(), at: MonoTime::MAX }],
+        owed: Vec::new(),
+        queues: vec![QueueMemory {
+            port,
+            queue: Queue::Priority(Priority::new(3).unwrap()),
+            direction: Direction::Rx,
+            mitigated: vec![MonoTime::MAX],
+            locked: Some(locked),
+            storm_since: Some(MonoTime::MAX),
+        }],
+    };
+    let mut rig = Rig::restored(settings(), &["bnxt_en"], durable);
+    let lock_for = settings().rx.lock_for;
+    assert!(matches!(rig.phase(0), Phase::Locked(locked) if locked.until.since(rig.now) == lock_for));
+    rig.tick(lock_for.as_millis() as u64 + 1);
+    assert_eq!(rig.phase(0), Phase::Healthy);
+    let budget = rig.engine.snapshot(rig.now).ports[0].budget_remaining;
+    assert_eq!(budget, settings().rx.budget_port);
+    rig.reads(10, &[]);
+    rig.reads(8, &[0]);
+    assert_eq!(rig.orders.len(), 1);
+}
