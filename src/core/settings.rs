@@ -127,6 +127,23 @@ impl Default for Rule {
     }
 }
 
+impl Rule {
+    fn spans(&mut self) -> [&mut Duration; 10] {
+        [
+            &mut self.detect,
+            &mut self.restore,
+            &mut self.hold,
+            &mut self.hold_link,
+            &mut self.hold_max,
+            &mut self.demand_window,
+            &mut self.idle_escalate,
+            &mut self.hold_off,
+            &mut self.lock_window,
+            &mut self.lock_for,
+        ]
+    }
+}
+
 /// The fleet guard: a PromQL query that says how many other nodes are in a storm.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Guard {
@@ -210,7 +227,23 @@ impl Default for Settings {
     }
 }
 
+/// Longer than any span that a configuration may hold, and short enough to be added and multiplied without care.
+pub const SPAN_MAX: Duration = Duration::from_secs(366 * 86_400);
+
 impl Settings {
+    /// The same with no span above [`SPAN_MAX`]: a file that says it is a recording may hold any.
+    #[must_use]
+    pub fn bounded(mut self) -> Self {
+        let poll = &mut self.poll;
+        let rules = self.ports.iter_mut().flat_map(|port| [&mut port.rx, &mut port.tx]);
+        let spans = [&mut self.rx, &mut self.tx].into_iter().chain(rules).flat_map(Rule::spans);
+        let spans = spans.chain([&mut poll.calm, &mut poll.fast, &mut poll.quiet]);
+        for span in spans.chain(self.guard.as_mut().map(|guard| &mut guard.delay)) {
+            *span = (*span).min(SPAN_MAX);
+        }
+        self
+    }
+
     /// The rule for one direction of one port, and whether its `detect` was set for this port by name.
     #[must_use]
     pub fn rule(&self, identity: &PortIdentity, direction: Direction) -> (&Rule, DetectSource) {

@@ -272,7 +272,7 @@ impl Engine {
         if port.flaps(plan.kind) {
             port.note_own_flap(now);
         }
-        self.next_action += 1;
+        self.next_action = self.next_action.wrapping_add(1);
         self.spent.retain(|(_, at)| now.since(*at) < BUDGET_WINDOW);
         self.spent.push((name, now));
         self.actions.insert(plan.id, Action::new(&plan, now));
@@ -301,7 +301,7 @@ impl Engine {
             };
             self.emit_queue(now, plan.port, index, ended);
         }
-        self.next_action += 1;
+        self.next_action = self.next_action.wrapping_add(1);
         self.count_result(plan.port, plan.kind, ActionResult::DryRun, now);
     }
 }

@@ -248,7 +248,8 @@ impl Ledger {
 
     /// Packets the port has moved in the last reading, if it tells: for judging how often its source refreshes.
     pub(super) fn traffic_moved(&self) -> u64 {
-        self.traffic.iter().filter_map(|&place| self.changes[place].known()).sum()
+        let moved = self.traffic.iter().filter_map(|&place| self.changes[place].known());
+        moved.fold(0, u64::saturating_add)
     }
 
     /// A counter as exported, held units: widened and cumulative, or the momentary value of a gauge.

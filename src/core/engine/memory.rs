@@ -96,7 +96,7 @@ impl Engine {
                 port.queues[index].resumes = None;
             }
         }
-        self.next_action = self.next_action.max(id.0 + 1);
+        self.next_action = self.next_action.max(id.0.saturating_add(1));
         self.actions.insert(ActionId(id.0), action);
     }
 

@@ -84,7 +84,7 @@ impl Engine {
     #[must_use]
     pub fn new(settings: Settings) -> Self {
         Self {
-            settings,
+            settings: settings.bounded(),
             ports: BTreeMap::new(),
             actions: BTreeMap::new(),
             spent: Vec::new(),

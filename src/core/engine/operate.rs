@@ -42,7 +42,7 @@ impl Engine {
     }
 
     pub(super) fn reconfigure(&mut self, settings: Settings, now: MonoTime) {
-        let before = std::mem::replace(&mut self.settings, settings);
+        let before = std::mem::replace(&mut self.settings, settings.bounded());
         let mode = self.mode();
         let settings = self.settings.clone();
         for key in self.ports.keys().copied().collect::<Vec<_>>() {

@@ -83,17 +83,17 @@ pub(super) fn stretch(loads: impl Iterator<Item = Load>, poll: &Poll) -> Stretch
     let (mut fast, mut calm) = (0u64, 0u64);
     for load in loads {
         match load.gait {
-            Gait::Fast => fast += millionths(load.took, poll.fast),
-            Gait::Calm => calm += millionths(load.took, poll.calm),
+            Gait::Fast => fast = fast.saturating_add(millionths(load.took, poll.fast)),
+            Gait::Calm => calm = calm.saturating_add(millionths(load.took, poll.calm)),
         }
     }
-    if fast + calm <= budget || budget == 0 {
+    if fast.saturating_add(calm) <= budget || budget == 0 {
         return Stretch { fast: UNIT, calm: UNIT };
     }
     let for_fast = budget - calm.min(budget / CALM_SHARE_MIN);
-    let fast_stretch = (fast * UNIT).div_ceil(for_fast.max(1)).max(UNIT);
-    let left = budget.saturating_sub(fast * UNIT / fast_stretch).max(1);
-    Stretch { fast: fast_stretch, calm: (calm * UNIT).div_ceil(left).max(UNIT) }
+    let fast_stretch = fast.saturating_mul(UNIT).div_ceil(for_fast.max(1)).max(UNIT);
+    let left = budget.saturating_sub(fast.saturating_mul(UNIT) / fast_stretch).max(1);
+    Stretch { fast: fast_stretch, calm: calm.saturating_mul(UNIT).div_ceil(left).max(UNIT) }
 }
 
 /// Applies a stretch; the interval to be told, if it has changed enough.

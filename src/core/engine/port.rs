@@ -14,7 +14,7 @@ use crate::ids::{PortIdentity, PortKey};
 use crate::input::{BoundPort, DcbOwner, PortLink, Reading};
 use crate::phase::CARRIER_WAIT;
 use crate::policy::Veto;
-use crate::settings::{DetectSource, Settings};
+use crate::settings::{self, DetectSource, Settings};
 use crate::units::{Direction, MonoTime, PriorityMask, Queue};
 
 use super::ledger::{Ledger, span_between};
@@ -161,7 +161,7 @@ impl Port {
     pub(super) fn bind(&mut self, bound: BoundPort) {
         self.identity = bound.identity;
         self.actions = bound.actions;
-        self.refresh_told = bound.refresh;
+        self.refresh_told = bound.refresh.map(|refresh| refresh.min(settings::SPAN_MAX));
         self.ledger.bind(bound.layout);
         for queue in &mut self.queues {
             queue.places = self.ledger.places(queue.queue, queue.direction);
@@ -237,9 +237,9 @@ impl Port {
     /// Takes a reading into the ledger.
     pub(super) fn take(&mut self, reading: &Reading) -> Taken {
         self.last_sign = reading.at.max(self.last_sign);
+        let took = reading.took.min(settings::SPAN_MAX);
         // An eighth of each new value: one slow read moves the pace, one in a hundred does not.
-        self.took =
-            if self.accounts.readings == 0 { reading.took } else { (self.took * 7 + reading.took) / 8 };
+        self.took = if self.accounts.readings == 0 { took } else { (self.took * 7 + took) / 8 };
         self.accounts.readings += 1;
         let Some(before) = self.last_at else {
             return self.start(reading, Gap::FirstReading);
@@ -255,7 +255,7 @@ impl Port {
         if !refresh.is_zero() && !differs && span < refresh * 3 / 2 {
             return Taken::Merged;
         }
-        let slack = SLACK_MIN + reading.took * 2 + refresh / 4;
+        let slack = SLACK_MIN + took * 2 + refresh / 4;
         let moved = self.ledger.advance(&reading.values, span, slack, self.link.speed_mbps);
         self.last_at = Some(reading.at);
         self.meter.note_traffic(self.ledger.traffic_moved());

@@ -117,7 +117,7 @@ impl Engine {
             maintenance: self.maintenance_until.is_some_and(|until| now < until),
             budget_remaining: settings.budget_node.saturating_sub(self.spent_on_node(now)),
             undos_pending: self.actions.values().filter(|action| !action.steps.is_empty()).count() as u32,
-            rtnl_share_millionths: share.sum(),
+            rtnl_share_millionths: share.fold(0, u64::saturating_add),
             events: self.counts.events.clone(),
             guard_answers: self.counts.guard_answers.clone(),
             detection: self.counts.detection.clone(),
