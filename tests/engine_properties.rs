@@ -3,6 +3,12 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
+#![allow(
+    clippy::large_enum_variant,
+    clippy::wildcard_enum_match_arm,
+    reason = "a test makes few of them and looks at some"
+)]
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 

@@ -1,11 +1,13 @@
 //! Runs the operator's command: no shell, the evidence on its standard input, ended after its time.
 
 use std::io::Write;
+use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
 use rocewatch_core::action::ExecCall;
+use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::clock;
 
@@ -23,6 +25,8 @@ pub fn run(call: &ExecCall) -> Result<(), String> {
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
+        // A group of its own, so that what it has started ends with it.
+        .process_group(0)
         .spawn()
         .map_err(|error| format!("{program}: {error}"))?;
     if let Some(mut stdin) = child.stdin.take() {
@@ -44,13 +48,21 @@ fn wait(child: &mut Child, program: &str, timeout: Duration) -> Result<(), Strin
             Ok(Some(status)) => return Err(format!("{program}: {status}")),
             Ok(None) if clock::now().since(began) < timeout => thread::sleep(LOOK),
             Ok(None) => {
-                let _ = child.kill();
-                let _ = child.wait();
+                end(child);
                 return Err(format!("{program}: ended after {} ms", timeout.as_millis()));
             }
             Err(error) => return Err(format!("{program}: {error}")),
         }
     }
+}
+
+/// Ends a command and everything it has started.
+fn end(child: &mut Child) {
+    if let Some(group) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
+        // It may have ended by itself just now.
+        let _ = kill_process_group(group, Signal::KILL);
+    }
+    let _ = child.wait();
 }
 
 #[cfg(test)]
@@ -75,6 +87,18 @@ mod tests {
     fn a_command_that_takes_too_long_is_ended() {
         let error = run(&call(&["sleep", "60"], 50, "")).unwrap_err();
         assert_eq!(error, "sleep: ended after 50 ms");
+    }
+
+    #[test]
+    fn what_a_command_has_started_ends_with_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("pid");
+        let script = format!("sleep 60 & echo $! > {}; wait", file.display());
+        run(&call(&["sh", "-c", &script], 500, "")).unwrap_err();
+        let pid = std::fs::read_to_string(&file).unwrap();
+        let state = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim()));
+        // Gone, or dead and waiting for whoever inherits it.
+        assert!(state.is_err() || state.unwrap().contains(") Z"), "it still runs");
     }
 
     #[test]

@@ -91,7 +91,7 @@ fn measure(args: &SimArgs) -> anyhow::Result<Exit> {
 fn promise_table(rows: &[promise::Row]) -> String {
     let ms = |micros: u64| format!("{}.{}", micros / 1000, micros % 1000 / 100);
     let mut text = format!(
-        "{:<44} {:>7} {:>7} {:>7} {:>7} {:>7} {:>7}  {}\n",
+        "{:<48} {:>7} {:>7} {:>7} {:>7} {:>7} {:>7}  {}\n",
         "", "trials", "kept", "min", "median", "p99", "max", "promised"
     );
     for row in rows {
@@ -102,11 +102,11 @@ fn promise_table(rows: &[promise::Row]) -> String {
             (of(|l| l.min_us), of(|l| l.median_us), of(|l| l.p99_us), of(|l| l.max_us));
         let (name, trials, kept, promise) = (row.name, row.trials, row.kept, row.promise);
         text +=
-            &format!("{name:<44} {trials:>7} {kept:>7} {min:>7} {median:>7} {p99:>7} {max:>7}  {promise}\n");
+            &format!("{name:<48} {trials:>7} {kept:>7} {min:>7} {median:>7} {p99:>7} {max:>7}  {promise}\n");
         if !row.counted.is_empty() {
             let counted =
                 row.counted.iter().map(|(what, count)| format!("{what} {count}")).collect::<Vec<_>>();
-            text += &format!("{:<44} {}\n", "", counted.join(", "));
+            text += &format!("{:<48} {}\n", "", counted.join(", "));
         }
     }
     text
