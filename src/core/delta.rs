@@ -166,6 +166,13 @@ pub fn is_saturated(raw: u64, width: Width, overflow: Overflow) -> bool {
     overflow == Overflow::Saturate && raw >= width.max()
 }
 
+/// The growth between two reads taken for one decision, in native units; `None` if the counter went back. A wrap does
+/// that too; so shortly after one nothing is known.
+#[must_use]
+pub const fn growth_between(from: u64, to: u64) -> Option<u64> {
+    to.checked_sub(from)
+}
+
 /// The growth of a plain 64-bit number that never resets while its device lives (interface statistics).
 #[must_use]
 pub const fn growth_of_statistics(from: u64, to: u64) -> u64 {

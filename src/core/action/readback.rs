@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::{Op, Plan, PortConfig, TargetCounters, Undo, UndoOp};
+use crate::delta::growth_between;
 use crate::units::{Direction, nanos};
 
 impl Plan {
@@ -62,7 +63,7 @@ pub(super) fn still_paused(
 ) -> bool {
     plan.targets.iter().zip(to).enumerate().any(|(index, (target, now))| {
         let then = from.get(index).map_or(target.pause_native, |look| look.pause_native);
-        match now.pause_native.zip(then).map(|(now, then)| now.checked_sub(then)) {
+        match then.zip(now.pause_native).map(|(then, now)| growth_between(then, now)) {
             None => true,
             Some(None) => false,
             Some(Some(native)) => native.saturating_mul(u64::from(target.pause_scale)) >= nanos(span) / 2,
@@ -86,7 +87,7 @@ pub(super) fn prove(plan: &Plan, base: &[TargetCounters], now: &[TargetCounters]
         let paused = base
             .pause_native
             .zip(now.pause_native)
-            .and_then(|(then, now)| now.checked_sub(then))
+            .and_then(|(then, now)| growth_between(then, now))
             .map(|native| native.saturating_mul(u64::from(target.pause_scale)) >= span / 2);
         match (target.direction, moved, paused) {
             (Direction::Rx, true, _) | (Direction::Tx, _, Some(false)) => Proof::Moves,
