@@ -2,7 +2,6 @@
 //! exceeded, a tick at its deadline gets it on, and what a recording keeps of it decides the same.
 
 #![allow(clippy::unwrap_used, reason = "a test may")]
-
 #![allow(
     clippy::large_enum_variant,
     clippy::wildcard_enum_match_arm,
