@@ -5,7 +5,6 @@ use std::time::Duration;
 use super::faults::JournalMood;
 use super::judge::{Applied, Purpose};
 use super::random::Random;
-use super::scenario::Told;
 use super::world::{Happening, Sink, World};
 use crate::action::{Answer, Execution, FRESH_SPAN_MAX, Op, Order, Plan, Report, Step, TargetCounters};
 use crate::drivers::LinkEffect;
@@ -34,7 +33,7 @@ pub(super) struct Run {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Applying {
     NotYet,
-    Begun { linkwise: Told },
+    Begun { linkwise: bool },
 }
 
 /// Where an order stands when its time comes.
@@ -53,7 +52,7 @@ pub(super) enum Moment {
 impl Run {
     /// Whether it has done something that takes the link down.
     pub(super) fn is_linkwise(&self) -> bool {
-        self.applied == Applying::Begun { linkwise: Told::Yes }
+        self.applied == Applying::Begun { linkwise: true }
     }
 
     fn plan(&self) -> Option<&Plan> {
@@ -145,7 +144,7 @@ impl World {
         let now = self.now;
         let Some(run) = self.runs.get(&number) else { return };
         let index = run.port;
-        let gone = self.ports[index].device != run.device || self.ports[index].present == Told::No;
+        let gone = self.ports[index].device != run.device || !self.ports[index].present;
         let no_device = || "no such device".to_owned();
         let answer = match moment {
             Moment::Persisted => Answer::Persisted(self.persist(number)),
@@ -213,7 +212,7 @@ impl World {
         let Some(op) = run.asked.take() else { return Ok(()) };
         let index = run.port;
         let linkwise = self.takes_link_down(index, &op);
-        self.note_applied(number, &op, linkwise);
+        self.note_applied(number, &op);
         let port = &mut self.ports[index];
         let before = port.nic.flap_back();
         let result = port.nic.apply(&op, now);
@@ -223,8 +222,7 @@ impl World {
             self.watch_carrier(index);
         }
         if let Some(run) = self.runs.get_mut(&number) {
-            let before = run.is_linkwise();
-            let linkwise = if before { Told::Yes } else { linkwise };
+            let linkwise = linkwise || run.is_linkwise();
             run.applied = Applying::Begun { linkwise };
         }
         self.ports[index].clean_since = now;
@@ -233,22 +231,22 @@ impl World {
         result
     }
 
-    fn takes_link_down(&self, index: usize, op: &Op) -> Told {
+    fn takes_link_down(&self, index: usize, op: &Op) -> bool {
         let flaps = self.ports[index].nic.driver().caps.levers.pfc_off.map(|off| off.link);
         match op {
-            Op::PfcDisable(_) | Op::PfcEnable(_) if flaps == Some(LinkEffect::Flaps) => Told::Yes,
-            Op::LinkDown | Op::LinkUp => Told::Yes,
+            Op::PfcDisable(_) | Op::PfcEnable(_) if flaps == Some(LinkEffect::Flaps) => true,
+            Op::LinkDown | Op::LinkUp => true,
             Op::PfcDisable(_)
             | Op::PfcEnable(_)
             | Op::PreventionTimeout(_)
             | Op::Pause(_)
             | Op::DevlinkRecover(_)
-            | Op::Exec(_) => Told::No,
+            | Op::Exec(_) => false,
         }
     }
 
     /// Tells the judge the truth about an operation, right before it takes effect.
-    fn note_applied(&mut self, number: u64, op: &Op, linkwise: Told) {
+    fn note_applied(&mut self, number: u64, op: &Op) {
         let now = self.now;
         let run = &self.runs[&number];
         let port = &self.ports[run.port];
@@ -274,8 +272,8 @@ impl World {
             purpose: run.purpose(op),
             over_for,
             allowed,
-            linkwise,
-            busy_elsewhere: if self.link_busy_elsewhere(run.port) { Told::Yes } else { Told::No },
+            linkwise: self.takes_link_down(run.port, op),
+            busy_elsewhere: self.link_busy_elsewhere(run.port),
             frozen_for: port.frozen_for(now),
         };
         self.judge.applied(&applied);
@@ -291,7 +289,7 @@ impl World {
         let asked = self.runs.iter().filter(|(_, run)| run.asked.is_some()).map(|(number, _)| *number);
         for number in asked.collect::<Vec<_>>() {
             let entered = self.random.between(0, 1) == 1;
-            let present = self.ports[self.runs[&number].port].present == Told::Yes;
+            let present = self.ports[self.runs[&number].port].present;
             if entered && present {
                 // Nobody is left to hear how it went.
                 let _ = self.take_effect(number);

@@ -25,7 +25,7 @@ pub(super) struct SimPort {
     pub(super) device: u32,
     /// Its key in this run of the agent; `None` while the device is away, or the agent.
     pub(super) key: Option<PortKey>,
-    pub(super) present: Told,
+    pub(super) present: bool,
     pub(super) original: PortConfig,
     pub(super) owner: DcbOwner,
     pub(super) interval: Duration,
@@ -43,7 +43,7 @@ pub(super) struct SimPort {
     /// Nothing that the promise does not speak of has happened since then.
     pub(super) clean_since: MonoTime,
     /// Whether the agent was told last that there is a carrier.
-    carrier: Told,
+    carrier: bool,
     name: String,
     pci_address: String,
     generation: u64,
@@ -77,7 +77,7 @@ impl SimPort {
             spec,
             device: index as u32,
             key: None,
-            present: Told::Yes,
+            present: true,
             owner: DcbOwner::Host,
             interval: Duration::from_millis(250),
             readings_off_until: MonoTime::ZERO,
@@ -89,7 +89,7 @@ impl SimPort {
             read_at: VecDeque::new(),
             detect: Duration::ZERO,
             clean_since: start,
-            carrier: Told::Yes,
+            carrier: true,
             name: format!("sim{index}"),
             pci_address: format!("0000:{index:02x}:00.0"),
             generation: 0,
@@ -307,7 +307,7 @@ impl World {
         self.ports[index].nic.advance(now);
         let Some(key) = self.ports[index].key else { return };
         let link = self.ports[index].link(key);
-        let carrier = if link.carrier == Some(true) { Told::Yes } else { Told::No };
+        let carrier = link.carrier == Some(true);
         if std::mem::replace(&mut self.ports[index].carrier, carrier) != carrier {
             self.ports[index].clean_since = now;
         }

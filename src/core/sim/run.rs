@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::faults::{AgentEnd, GuardMood, JournalMood, PollFaults};
 use super::judge::{PortEnd, Violation};
-use super::scenario::{Ending, Scenario, Told};
+use super::scenario::{Ending, Scenario};
 use super::world::{Sink, World};
 use crate::action::Order;
 use crate::input::{Command, Effect, Input};
@@ -173,7 +173,7 @@ impl World {
     /// How the ports that are still there stand.
     #[must_use]
     pub fn ends(&self) -> Vec<PortEnd> {
-        let present = self.ports.iter().filter(|port| port.present == Told::Yes);
+        let present = self.ports.iter().filter(|port| port.present);
         present
             .map(|port| PortEnd { device: port.device, before: port.original, after: port.nic.config() })
             .collect()

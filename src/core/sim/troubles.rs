@@ -103,10 +103,10 @@ impl World {
     }
 
     fn remove(&mut self, index: usize, sink: &mut Sink<'_>) {
-        if self.ports[index].present == Told::No {
+        if !self.ports[index].present {
             return;
         }
-        self.ports[index].present = Told::No;
+        self.ports[index].present = false;
         self.judge.gone(self.ports[index].device);
         let key = self.ports[index].key;
         self.ports[index].forget();
@@ -117,7 +117,7 @@ impl World {
 
     /// A device that comes back is another one, fresh from its firmware.
     fn come_back(&mut self, index: usize, sink: &mut Sink<'_>) {
-        if self.ports[index].present == Told::Yes {
+        if self.ports[index].present {
             return;
         }
         let random = self.random.fork();
@@ -128,7 +128,7 @@ impl World {
             scripts[queue.index()][direction.index()] = port.nic.script(queue, direction).clone();
         }
         port.nic = Nic::new(&port.spec, scripts, self.now, random);
-        port.present = Told::Yes;
+        port.present = true;
         port.original = port.nic.config();
         port.own_flap_until = MonoTime::ZERO;
         self.devices += 1;
@@ -193,7 +193,7 @@ impl World {
         let state = JournalState { durable: self.journal.clone(), writable, seed };
         self.feed(Input::Journal(Box::new(state)), sink);
         for index in 0..self.ports.len() {
-            if self.ports[index].present == Told::Yes {
+            if self.ports[index].present {
                 self.introduce(index, PortKey(index as u16), sink);
             }
         }

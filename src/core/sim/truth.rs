@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use super::judge::Found;
-use super::scenario::Told;
 use super::world::{World, all_queues};
 use crate::drivers::{PacketScope, PauseTime};
 use crate::event::EventKind;
@@ -19,7 +18,7 @@ const TICK: Duration = Duration::from_micros(3);
 
 impl World {
     pub(super) fn tell_judge(&mut self, input: &Input, effects: &[Effect]) {
-        if self.judging == Told::No {
+        if !self.judging {
             return;
         }
         self.judge.step(self.now, input, effects);
@@ -79,7 +78,7 @@ impl World {
         let port = &self.ports[index];
         let caps = port.nic.driver().caps;
         let live = port.nic.refresh().is_zero() && caps.pause_time == PauseTime::Measured;
-        if self.judging == Told::No || !live || self.settings.mode == Mode::Off || port.is_blinded(self.now) {
+        if !self.judging || !live || self.settings.mode == Mode::Off || port.is_blinded(self.now) {
             return;
         }
         for (queue, direction) in all_queues() {

@@ -14,7 +14,7 @@ use super::nic::Nic;
 use super::peer::{Script, Spell};
 use super::polling::SimPort;
 use super::random::Random;
-use super::scenario::{PauseSpec, Scenario, Told};
+use super::scenario::{PauseSpec, Scenario};
 use crate::action::Order;
 use crate::durable::Durable;
 use crate::engine::Engine;
@@ -49,7 +49,7 @@ pub struct World {
     pub(super) poll: PollFaults,
     pub(super) devices: u32,
     pub(super) judge: Judge,
-    pub(super) judging: Told,
+    pub(super) judging: bool,
     deadline: Option<MonoTime>,
     agenda: BinaryHeap<Reverse<Entry>>,
     entries: u64,
@@ -122,7 +122,7 @@ impl World {
         }
         let mut world = Self {
             judge: Judge::new(seed, &settings),
-            judging: Told::Yes,
+            judging: true,
             now: start,
             engine: None,
             devices: ports.len() as u32,
@@ -162,7 +162,7 @@ impl World {
     /// The same without a judge, several times faster.
     #[must_use]
     pub fn unjudged(self) -> Self {
-        Self { judging: Told::No, ..self }
+        Self { judging: false, ..self }
     }
 
     /// Where the clock of this world stands.

@@ -10,7 +10,6 @@ use crate::event::{Event, EventKind, PhaseName, Place};
 use crate::ids::{ActionId, StormId};
 use crate::input::{Effect, Input, Reading};
 use crate::phase::{Class, EndReason};
-use crate::sim::scenario::Told;
 use crate::sim::world::World;
 use crate::units::{Direction, Priority, Queue};
 
@@ -106,8 +105,8 @@ fn applied(at: MonoTime) -> Applied {
         purpose: Purpose::Do,
         over_for: vec![Duration::ZERO],
         allowed: Duration::from_millis(10),
-        linkwise: Told::Yes,
-        busy_elsewhere: Told::No,
+        linkwise: true,
+        busy_elsewhere: false,
         frozen_for: Duration::ZERO,
     }
 }
@@ -180,13 +179,13 @@ const FORGED: &[(Rule, Forge)] = &[
         judge.applied(&Applied { over_for: vec![Duration::from_millis(11)], ..applied(at(1)) });
     }),
     (Rule::LinkOperations, |judge| {
-        judge.applied(&Applied { busy_elsewhere: Told::Yes, ..applied(at(1)) });
+        judge.applied(&Applied { busy_elsewhere: true, ..applied(at(1)) });
     }),
     (Rule::LinkOperations, |judge| {
         judge.applied(&Applied {
             purpose: Purpose::Undo,
             over_for: Vec::new(),
-            busy_elsewhere: Told::Yes,
+            busy_elsewhere: true,
             ..applied(at(1))
         });
     }),

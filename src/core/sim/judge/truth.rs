@@ -8,7 +8,6 @@ use crate::engine::Engine;
 use crate::ids::{ActionId, PortKey};
 use crate::input::Input;
 use crate::policy::BUDGET_WINDOW;
-use crate::sim::scenario::Told;
 use crate::snapshot::Snapshot;
 use crate::units::{Direction, MonoTime, Permille, PriorityMask, Queue};
 
@@ -33,9 +32,9 @@ pub struct Applied {
     /// For how long it may have been over without anybody being able to know.
     pub allowed: Duration,
     /// Whether it takes the link down.
-    pub linkwise: Told,
+    pub linkwise: bool,
     /// Whether another port is in such an operation, or without carrier because of one.
-    pub busy_elsewhere: Told,
+    pub busy_elsewhere: bool,
     /// For how long the port's counters have not moved, whatever happened.
     pub frozen_for: Duration,
 }
@@ -108,7 +107,7 @@ impl Judge {
         }
         // An agent that ends takes everything back at once: it has two seconds.
         let urgent = applied.purpose == Purpose::Undo && self.stopping;
-        if applied.linkwise == Told::Yes && applied.busy_elsewhere == Told::Yes && !urgent {
+        if applied.linkwise && applied.busy_elsewhere && !urgent {
             let text = format!(
                 "action {action} ({:?}, {:?}) while another port is in such an operation",
                 applied.op, applied.purpose
