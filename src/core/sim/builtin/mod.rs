@@ -63,6 +63,7 @@ const ALL: &[(&str, Build)] = &[
     ("mode-changes", operating::mode_changes),
     ("bond", operating::bond),
     ("renamed", operating::renamed),
+    ("ladder", operating::ladder),
     ("random", random),
 ];
 

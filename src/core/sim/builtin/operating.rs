@@ -2,8 +2,8 @@
 
 use super::{a_storm, acting, bnxt, ms, pair, s, three, trouble, with_port};
 use crate::action::{ActionKind, Disruption};
-use crate::settings::Mode;
-use crate::sim::faults::{AgentEnd, GuardMood, JournalMood, What};
+use crate::settings::{ExecSettings, Mode};
+use crate::sim::faults::{ActMood, AgentEnd, GuardMood, JournalMood, What};
 use crate::sim::peer::Pattern;
 use crate::sim::random::Random;
 use crate::sim::scenario::{PauseSpec, Scenario};
@@ -105,5 +105,30 @@ pub(super) fn renamed(random: &mut Random) -> Scenario {
     }
     let how = random.pick(&[AgentEnd::Killed, AgentEnd::Stopped]);
     scenario.troubles.push(trouble(random.span(s(5), s(60)), 0, What::Restart { how, away: s(1) }));
+    scenario
+}
+
+/// Every action in turn, up to taking the device's link down.
+pub(super) fn ladder(random: &mut Random) -> Scenario {
+    let mut scenario = pair(random);
+    let mut actions = ActionKind::ALL.to_vec();
+    for _ in 0..random.between(0, 3) {
+        actions.remove(random.between(0, actions.len() as u64 - 1) as usize);
+    }
+    scenario.settings.disruption_max = Disruption::Device;
+    scenario.settings.rx.actions.clone_from(&actions);
+    scenario.settings.tx.actions = actions;
+    scenario.settings.exec = Some(ExecSettings {
+        command: vec!["/usr/local/bin/hook".into()],
+        timeout: s(1),
+        disruption: random.pick(&Disruption::ALL),
+    });
+    for port in 0..2 {
+        let direction = random.pick(&Direction::ALL);
+        let storm = PauseSpec { length: random.span(s(20), s(40)), ..a_storm(random) };
+        scenario.pauses.push(PauseSpec { direction, ..storm }.on(port));
+        let mood = random.pick(&[ActMood::Work, ActMood::Useless, ActMood::Fail]);
+        scenario.troubles.push(trouble(s(0), port, What::Acts(mood)));
+    }
     scenario
 }
