@@ -2,7 +2,7 @@
 //! the end. Used where nobody has to parse it.
 
 use std::collections::BTreeMap;
-use std::io::{self, Write};
+use std::io::Write;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -27,14 +27,15 @@ struct Tally {
     undo_failures: u64,
 }
 
-/// Prints lines to standard output, and keeps the table.
+/// Prints lines, and keeps the table.
 #[derive(Clone, Debug)]
-pub struct Console {
+pub struct Console<W> {
     began: MonoTime,
+    out: W,
     tallies: Arc<Mutex<BTreeMap<String, Tally>>>,
 }
 
-impl EventSink for Console {
+impl<W: Write + Send> EventSink for Console<W> {
     fn take(&mut self, event: &Arc<Event>) {
         self.count(event);
         if let Some((word, text)) = sentence(&event.kind, event.place.direction) {
@@ -43,21 +44,20 @@ impl EventSink for Console {
                 (Some(queue), Some(direction)) => format!("prio {queue} {direction}"),
                 _ => String::new(),
             };
-            // Nobody can be told that standard output is closed.
-            let _ = writeln!(
-                io::stdout(),
-                "{at:8.2} s  {:<12} {queue:<10}  {word:<8} {text}",
-                event.place.netdev
-            );
+            let line = format!("{at:8.2} s  {:<12} {queue:<10}  {word:<8} {text}", event.place.netdev);
+            // A recording may come from anywhere, and a terminal obeys what is no text.
+            let line = line.replace(char::is_control, "\u{fffd}") + "\n";
+            // Nobody can be told that the output is closed.
+            let _ = self.out.write_all(line.as_bytes());
         }
     }
 }
 
-impl Console {
-    /// A console whose times count from `began`.
+impl<W> Console<W> {
+    /// A console whose times count from `began`, and which writes to `out`, line by line.
     #[must_use]
-    pub fn new(began: MonoTime) -> Self {
-        Self { began, tallies: Arc::default() }
+    pub fn new(began: MonoTime, out: W) -> Self {
+        Self { began, out, tallies: Arc::default() }
     }
 
     fn tallies(&self) -> MutexGuard<'_, BTreeMap<String, Tally>> {

@@ -3,6 +3,7 @@
 pub mod cli;
 pub mod agent;
 pub mod config;
+pub mod lines;
 pub mod telemetry;
 pub mod clock;
 pub mod sys;

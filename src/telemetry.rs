@@ -2,8 +2,10 @@
 
 use std::fmt;
 use std::io::{self, IsTerminal};
+use std::time::Duration;
 
 use jiff::tz::TimeZone;
+use serde_json::json;
 use tracing::Subscriber;
 use tracing::level_filters::LevelFilter;
 use tracing::subscriber::SetGlobalDefaultError;
@@ -16,24 +18,55 @@ use tracing_subscriber::layer::SubscriberExt;
 
 use crate::clock;
 use crate::config::{LogConfig, LogFormat, LogLevel};
+use crate::lines::Lines;
 
-/// Log lines are written twice, or to nowhere.
+/// How long the end waits for a reader of the log: the agent has 2 s to stop.
+const LAST_LINES: Duration = Duration::from_millis(300);
+
+/// Log lines have nowhere to go.
 #[derive(Debug, thiserror::Error)]
-#[error("log lines cannot be set up: something receives them already")]
-pub struct TelemetryError(#[from] SetGlobalDefaultError);
+pub enum TelemetryError {
+    /// They would be written twice.
+    #[error("log lines cannot be set up: something receives them already")]
+    Twice(#[from] SetGlobalDefaultError),
+    /// They cannot be written at all.
+    #[error("log lines cannot be written to standard error")]
+    Unwritable(#[from] io::Error),
+}
 
-/// Sends the log lines of the whole process to standard error.
+/// Log lines that may still wait to be written; dropped at the end, it waits for them a moment.
+#[derive(Debug)]
+#[must_use = "the last lines of the log are lost without it"]
+pub struct Telemetry(Lines);
+
+impl Drop for Telemetry {
+    fn drop(&mut self) {
+        self.0.flush(LAST_LINES);
+    }
+}
+
+/// Sends the log lines of the whole process to standard error, and waits for nobody to read them.
 ///
 /// # Errors
-/// It was called before.
-pub fn init(log: LogConfig) -> Result<(), TelemetryError> {
+/// It was called before, or standard error cannot be used.
+pub fn init(log: LogConfig) -> Result<Telemetry, TelemetryError> {
     let looks = if io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none() {
         Looks::Coloured
     } else {
         Looks::Plain
     };
-    Ok(tracing::subscriber::set_global_default(subscriber(log, looks, TimeZone::system(), io::stderr))?)
+    let told = match log.format {
+        LogFormat::Human => |count| format!("{count} {LOST}\n"),
+        LogFormat::Json => |count| format!("{}\n", json!({"level": "WARN", "message": LOST, "count": count})),
+    };
+    let lines = Lines::start(io::stderr(), told)?;
+    let writer = lines.clone();
+    let subscriber = subscriber(log, looks, TimeZone::system(), move || writer.clone());
+    tracing::subscriber::set_global_default(subscriber)?;
+    Ok(Telemetry(lines))
 }
+
+const LOST: &str = "log lines lost: nobody was reading them";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Looks {

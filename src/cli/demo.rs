@@ -1,5 +1,6 @@
 //! `rocewatch demo`: the agent on a simulated node.
 
+use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -16,6 +17,7 @@ use crate::clock;
 use crate::config::{Assignment, Config, FileChoice, Request, parse_span};
 use crate::console::Console;
 use crate::export::stats::Collector;
+use crate::lines::{Flushed, Lines};
 use crate::node::{SimulatedNode, SimulatedPort};
 
 /// What the demo is set to unless a flag says otherwise: it acts, often, and never locks.
@@ -36,6 +38,9 @@ const ROUND: Duration = Duration::from_secs(12);
 const ROUNDS: u32 = 50_400;
 /// The shortest period that `ethtool -C stats-block-usecs` takes on bnxt_en.
 const BNXT_REFRESH: Duration = Duration::from_millis(250);
+
+/// How long the end waits for a reader that has stopped reading.
+const LAST_LINES: Duration = Duration::from_millis(300);
 
 /// What `demo` takes.
 #[derive(Clone, Debug, Args)]
@@ -58,10 +63,13 @@ pub struct DemoArgs {
 pub fn run(args: DemoArgs) -> anyhow::Result<Exit> {
     let folder = tempfile::Builder::new().prefix("rocewatch-demo-").tempdir()?;
     let config = config(&args.config, folder.path())?;
-    crate::telemetry::init(config.log)?;
+    let _lines = crate::telemetry::init(config.log)?;
     print(&greeting(&config, args.length))?;
     let began = clock::now();
-    let console = Console::new(began);
+    // A pager that waits for its user must not hold up the agent either.
+    let screen =
+        Lines::start(io::stdout(), |count| format!("{count} lines lost: nobody was reading them\n"))?;
+    let console = Console::new(began, screen.clone());
     let setup = Setup {
         config,
         place: Place {
@@ -73,15 +81,15 @@ pub fn run(args: DemoArgs) -> anyhow::Result<Exit> {
         sinks: vec![Box::new(console.clone())],
         record: args.record,
     };
-    let length = args.length;
+    let (length, closed) = (args.length, screen.closed());
     let end = || {
         let signalled = told_to_end();
         async move {
-            match length {
-                Some(length) => {
-                    let _ = tokio::time::timeout(length, signalled).await;
-                }
-                None => signalled.await,
+            tokio::select! {
+                () = signalled => {}
+                // Nobody looks any more.
+                () = closed.cancelled() => {}
+                () = tokio::time::sleep(length.unwrap_or(Duration::MAX)) => {}
             }
         }
     };
@@ -89,7 +97,9 @@ pub fn run(args: DemoArgs) -> anyhow::Result<Exit> {
         let urls = addresses.iter().map(|address| format!("http://{address}/")).collect::<Vec<_>>();
         let _ = print(&format!("Look at {} and {}metrics\n\n", urls.join(" "), urls.concat()));
     })?;
-    print(&format!("\n{}", console.summary()))?;
+    if screen.flush(LAST_LINES) == Flushed::All {
+        print(&format!("\n{}", console.summary()))?;
+    }
     Ok(Exit::Fine)
 }
 

@@ -1,5 +1,6 @@
 //! `rocewatch replay`: a recording through the same engine again.
 
+use std::io;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -54,9 +55,9 @@ fn compare(recording: Recording) -> anyhow::Result<Exit> {
 
 fn tell(recording: Recording, args: &ReplayArgs) -> anyhow::Result<Exit> {
     let settings = settings(&recording, args)?;
-    let mut console: Option<Console> = None;
+    let mut console: Option<Console<io::Stdout>> = None;
     replay(recording, settings, |at, effects| {
-        let console = console.get_or_insert_with(|| Console::new(at));
+        let console = console.get_or_insert_with(|| Console::new(at, io::stdout()));
         for effect in effects {
             match effect {
                 Effect::Emit(event) => console.take(&event.into()),

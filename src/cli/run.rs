@@ -32,7 +32,7 @@ pub struct RunArgs {
 /// A configuration that is refused, devices that cannot be reached, an address that cannot be listened on.
 pub fn run(args: RunArgs) -> anyhow::Result<Exit> {
     let config = args.config.load()?;
-    telemetry::init(config.log)?;
+    let _lines = telemetry::init(config.log)?;
     for warning in config.warnings() {
         tracing::warn!("{warning}");
     }
