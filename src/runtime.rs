@@ -112,6 +112,9 @@ impl Runtime {
         }
         self.published_at = MonoTime::ZERO;
         self.publish();
+        // What was taken back last is not owed any more: the next start must not take it back again.
+        self.journalled_at = MonoTime::ZERO;
+        self.keep();
         self.outlets.recorder.finish();
     }
 
