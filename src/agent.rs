@@ -263,11 +263,12 @@ fn open_journal(config: &Config) -> (Journal, Durable, Mode) {
         }
     };
     match Journal::open(&config.runtime.path, &boot_id) {
-        Ok((journal, Stored::Nothing)) => (journal, Durable::default(), mode),
-        Ok((journal, Stored::Of(durable))) => (journal, *durable, mode),
-        Ok((journal, Stored::Unusable(reason))) => {
-            tracing::warn!(reason, "the journal of an earlier run is not used");
-            (journal, Durable::default(), mode)
+        Ok((journal, stored)) => {
+            if let Some(error) = journal.trouble() {
+                let cause = std::error::Error::source(error).map(ToString::to_string);
+                tracing::warn!(%error, cause, "no journal: nothing that has to be taken back will be done");
+            }
+            (journal, durable(stored), mode)
         }
         Err(error @ JournalError::Locked(_)) => {
             let mode = mode.min(Mode::Observe);
@@ -278,6 +279,17 @@ fn open_journal(config: &Config) -> (Journal, Durable, Mode) {
             let cause = std::error::Error::source(&error).map(ToString::to_string);
             tracing::warn!(%error, cause, "no journal: nothing that has to be taken back will be done");
             (Journal::absent(), Durable::default(), mode)
+        }
+    }
+}
+
+fn durable(stored: Stored) -> Durable {
+    match stored {
+        Stored::Nothing => Durable::default(),
+        Stored::Of(durable) => *durable,
+        Stored::Unusable(reason) => {
+            tracing::warn!(reason, "the journal of an earlier run is not used; it is kept as journal.old");
+            Durable::default()
         }
     }
 }

@@ -3,13 +3,16 @@
 //! One JSON file, replaced whole: written beside, forced to disk, renamed, and the folder forced to disk. It is a
 //! page at most, and a half-written one cannot be seen. A lock beside it keeps a second agent from acting.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use rocewatch_core::durable::Durable;
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{FlockOperation, Mode as FileMode, OFlags, flock};
+use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
+
+use crate::sources::{read_file, with_causes};
 
 /// The format written and read by this version.
 const FORMAT: u32 = 1;
@@ -22,7 +25,7 @@ pub struct Journal {
     revision: u64,
     /// Held for the lock on it.
     _lock: Option<File>,
-    writable: bool,
+    trouble: Option<JournalError>,
 }
 
 /// What was found of an earlier run.
@@ -55,6 +58,9 @@ pub enum JournalError {
         #[source]
         source: io::Error,
     },
+    /// There is none.
+    #[error("there is no journal")]
+    Absent,
     /// Another agent holds the lock.
     #[error("{path} is locked by another agent", path = .0.display())]
     Locked(PathBuf),
@@ -64,48 +70,49 @@ pub enum JournalError {
 }
 
 impl Journal {
-    /// Opens the journal in `folder`, which is made if it is not there, and says what an earlier run left.
+    /// Opens the journal in `folder`, which is made if it is not there, and says what an earlier run left. Where that
+    /// can be read and nothing can be written, as on a full disk, [`Journal::trouble`] says why: what is owed has to
+    /// be taken back all the same.
     ///
     /// # Errors
-    /// [`JournalError::Locked`] beside a live agent; [`JournalError::Write`] if nothing can be written there.
+    /// [`JournalError::Locked`] beside a live agent; [`JournalError::Write`] if nobody can tell whether there is one.
     pub fn open(folder: &Path, boot_id: &str) -> Result<(Self, Stored), JournalError> {
         let path = folder.join("journal");
-        let failed = |path: &Path| {
-            let path = path.to_owned();
-            move |source| JournalError::Write { path, source }
-        };
-        fs::create_dir_all(folder).map_err(failed(folder))?;
-        let lock_path = folder.join("journal.lock");
-        let lock = OpenOptions::new()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .open(&lock_path)
-            .map_err(failed(&lock_path))?;
-        flock(&lock, FlockOperation::NonBlockingLockExclusive)
-            .map_err(|_| JournalError::Locked(lock_path))?;
+        fs::create_dir_all(folder)
+            .map_err(|source| JournalError::Write { path: folder.to_owned(), source })?;
+        let lock = lock(folder.join("journal.lock"))?;
         let stored = read(&path, boot_id);
-        let mut journal =
-            Self { path, boot_id: boot_id.to_owned(), revision: 0, _lock: Some(lock), writable: true };
-        // Writing now what was found shows that it can be written at all, and loses nothing.
-        if let Stored::Of(durable) = &stored {
-            journal.store(durable, 0)?;
-        } else {
-            journal.store(&Durable::default(), 0)?;
+        if let Stored::Unusable(_) = &stored {
+            // A person, or the version that wrote it, may still read in it what is owed. One from before is replaced.
+            let _ = fs::rename(&path, path.with_extension("old"));
         }
+        let mut journal =
+            Self { path, boot_id: boot_id.to_owned(), revision: 0, _lock: Some(lock), trouble: None };
+        // Writing now what was found shows that it can be written at all, and loses nothing.
+        journal.trouble = match &stored {
+            Stored::Of(durable) => journal.store(durable, 0).err(),
+            Stored::Nothing | Stored::Unusable(_) => journal.store(&Durable::default(), 0).err(),
+        };
         Ok((journal, stored))
     }
 
     /// A journal that cannot be written, for an agent that only watches.
     #[must_use]
     pub fn absent() -> Self {
-        Self { path: PathBuf::new(), boot_id: String::new(), revision: 0, _lock: None, writable: false }
+        let trouble = Some(JournalError::Absent);
+        Self { path: PathBuf::new(), boot_id: String::new(), revision: 0, _lock: None, trouble }
     }
 
     /// Whether it can be written.
     #[must_use]
     pub const fn is_writable(&self) -> bool {
-        self.writable
+        self.trouble.is_none()
+    }
+
+    /// Why it cannot be written, if it cannot.
+    #[must_use]
+    pub const fn trouble(&self) -> Option<&JournalError> {
+        self.trouble.as_ref()
     }
 
     /// Writes the engine's memory and forces it to disk. One older than what was written last is left alone.
@@ -113,9 +120,8 @@ impl Journal {
     /// # Errors
     /// [`JournalError`] naming the file; what was written before still stands.
     pub fn store(&mut self, durable: &Durable, revision: u64) -> Result<(), JournalError> {
-        if !self.writable {
-            let source = io::Error::new(io::ErrorKind::ReadOnlyFilesystem, "there is no journal");
-            return Err(JournalError::Write { path: self.path.clone(), source });
+        if !self.is_writable() {
+            return Err(JournalError::Absent);
         }
         if revision < self.revision {
             return Ok(());
@@ -130,13 +136,32 @@ impl Journal {
     }
 }
 
-fn read(path: &Path, boot_id: &str) -> Stored {
-    let text = match fs::read(path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Stored::Nothing,
-        Err(error) => return Stored::Unusable(format!("{}: {error}", path.display())),
+/// The lock, held. Who may not write it can still see whether another agent holds it. A pipe in its place holds
+/// nobody up.
+fn lock(path: PathBuf) -> Result<File, JournalError> {
+    let open = |flags| {
+        let flags = flags | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+        rustix::fs::open(&path, flags, FileMode::from_raw_mode(0o644)).map(File::from)
     };
-    match serde_json::from_slice::<Contents>(&text) {
+    let writable = open(OFlags::WRONLY | OFlags::CREATE);
+    let refused = writable.as_ref().err().copied();
+    let failed = |errno: Errno| JournalError::Write { path: path.clone(), source: errno.into() };
+    let file = writable.or_else(|errno| open(OFlags::RDONLY).map_err(|_| errno)).map_err(failed)?;
+    match (flock(&file, FlockOperation::NonBlockingLockExclusive), refused) {
+        (Ok(()), None) => Ok(file),
+        (Ok(()), Some(errno)) => Err(failed(errno)),
+        (Err(Errno::WOULDBLOCK), _) => Err(JournalError::Locked(path)),
+        (Err(errno), _) => Err(failed(errno)),
+    }
+}
+
+fn read(path: &Path, boot_id: &str) -> Stored {
+    let text = match read_file(path) {
+        Ok(text) => text,
+        Err(error) if error.is_absent() => return Stored::Nothing,
+        Err(error) => return Stored::Unusable(with_causes(&error)),
+    };
+    match serde_json::from_str::<Contents>(&text) {
         Ok(contents) if contents.rocewatch_journal != FORMAT => Stored::Unusable(format!(
             "{}: format {} is not {FORMAT}",
             path.display(),
@@ -204,11 +229,55 @@ mod tests {
     }
 
     #[test]
-    fn rubbish_is_told_and_replaced() {
+    fn rubbish_is_told_and_kept_aside() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("journal"), b"{\"rocewatch_journal\":1,").unwrap();
         let (_, stored) = Journal::open(folder.path(), "boot").unwrap();
         assert!(matches!(stored, Stored::Unusable(_)));
+        let kept = fs::read(folder.path().join("journal.old")).unwrap();
+        assert_eq!(kept, b"{\"rocewatch_journal\":1,");
+    }
+
+    #[test]
+    fn what_is_owed_is_found_where_nothing_can_be_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut journal, _) = Journal::open(folder.path(), "boot").unwrap();
+        journal.store(&durable(9), 1).unwrap();
+        drop(journal);
+        // A folder in the place of the new file: as on a full disk, the old one can be read.
+        fs::create_dir(folder.path().join("journal.new")).unwrap();
+        let (mut journal, stored) = Journal::open(folder.path(), "boot").unwrap();
+        assert!(matches!(stored, Stored::Of(found) if found.next_action == 9));
+        assert!(!journal.is_writable() && journal.trouble().is_some());
+        assert!(journal.store(&durable(10), 2).is_err());
+    }
+
+    #[test]
+    fn a_pipe_in_the_place_of_a_file_holds_nobody_up() {
+        for name in ["journal", "journal.lock"] {
+            let folder = tempfile::tempdir().unwrap();
+            let made = std::process::Command::new("mkfifo").arg(folder.path().join(name)).status().unwrap();
+            assert!(made.success());
+            match Journal::open(folder.path(), "boot") {
+                Ok((_, stored)) => assert!(matches!(stored, Stored::Unusable(_))),
+                Err(error) => assert!(error.to_string().contains(name), "{error}"),
+            }
+        }
+    }
+
+    #[test]
+    fn who_may_not_write_the_lock_sees_who_holds_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let first = Journal::open(folder.path(), "boot").unwrap();
+        let path = folder.path().join("journal.lock");
+        // Root may write everything, so a folder that only looks like the lock stands for a lock of somebody else.
+        drop(first);
+        fs::remove_file(&path).unwrap();
+        fs::create_dir(&path).unwrap();
+        assert!(matches!(Journal::open(folder.path(), "boot"), Err(JournalError::Write { .. })));
+        let held = File::open(&path).unwrap();
+        flock(&held, FlockOperation::NonBlockingLockExclusive).unwrap();
+        assert!(matches!(Journal::open(folder.path(), "boot"), Err(JournalError::Locked(_))));
     }
 
     #[test]
