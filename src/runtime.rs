@@ -102,6 +102,7 @@ impl Runtime {
             };
             if matches!(input, Input::Command(Command::Stop)) {
                 self.stop_at = Some(clock::now() + STOP_MAX);
+                self.outlets.actuator.stop();
             }
             self.take(input);
             self.publish();

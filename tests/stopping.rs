@@ -6,15 +6,66 @@
 mod running;
 
 use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::Duration;
 
-use running::{Agent, value};
+use rocewatch::clock;
+use running::{Agent, replace, value};
 
 /// The agent has this long to stop where nothing is to be taken back.
 const STOP_MAX: Duration = Duration::from_secs(2);
 
 fn series(name: &str) -> String {
     format!(r#"{name}{{device="bnxt_re0",port="1",netdev="ens2f0np0",priority="3",direction="rx"}}"#)
+}
+
+/// A port in `root` that sends, and is then held for as long as the thread runs.
+fn hold(root: &Path, stop: &Arc<AtomicBool>) -> thread::JoinHandle<()> {
+    let (folder, stop) = (root.join("net/eth0"), Arc::clone(stop));
+    replace(&folder.join("driver"), "mlx5_core\n");
+    replace(&folder.join("link.json"), r#"{"carrier":true,"speed_mbps":100000}"#);
+    replace(&folder.join("dcb.json"), r#"{"pfc":[3]}"#);
+    let began = clock::now();
+    let write = move || {
+        while !stop.load(Ordering::Relaxed) {
+            let passed = clock::now().since(began);
+            let sending = passed.min(Duration::from_secs(2));
+            let (sent, held_us) = (sending.as_micros(), (passed - sending).as_micros());
+            let text = format!("tx_prio3_packets: {sent}\nrx_prio3_pause_duration: {held_us}\n");
+            replace(&folder.join("ethtool.txt"), &text);
+            thread::sleep(Duration::from_millis(1));
+        }
+    };
+    thread::spawn(write)
+}
+
+#[test]
+fn a_command_that_hangs_does_not_hold_up_the_end() {
+    let root = tempfile::tempdir().unwrap();
+    let stop = Arc::new(AtomicBool::new(false));
+    let peer = hold(root.path(), &stop);
+    let mut agent = Agent::start(&[
+        "run",
+        "--source.directory",
+        root.path().to_str().unwrap(),
+        "--watchdog.mode=enforce",
+        "--watchdog.rx.actions=alert,exec",
+        "--watchdog.hold-off=1s",
+        "--actions.exec.command=sleep",
+        "--actions.exec.command=60",
+        "--actions.exec.timeout=60s",
+        "--actions.exec.disruption=none",
+    ]);
+    agent.wait_for_line(|line| line.contains("action planned").then_some(()));
+    // It runs by now, or is about to.
+    let (code, took) = agent.terminate();
+    stop.store(true, Ordering::Relaxed);
+    peer.join().unwrap();
+    assert_eq!(code, Some(0));
+    assert!(took < STOP_MAX, "{took:?}");
 }
 
 #[test]

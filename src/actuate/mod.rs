@@ -4,7 +4,6 @@
 mod exec;
 mod journal;
 
-pub use exec::run as run_command;
 pub use journal::{Journal, JournalError, Stored};
 
 use std::collections::BTreeMap;
@@ -23,6 +22,7 @@ use rocewatch_core::durable::Durable;
 use rocewatch_core::ids::PortKey;
 use rocewatch_core::input::{Ended, Input};
 use rocewatch_core::units::{Priority, Queue};
+use tokio_util::sync::CancellationToken;
 
 use crate::clock;
 use crate::sources::Source;
@@ -35,7 +35,7 @@ pub trait Machine: Send + Sync {
     /// In one line, what cannot be read and why.
     fn config(&self) -> Result<PortConfig, String>;
 
-    /// Changes one thing.
+    /// Changes one thing. Commands of the operator never come here.
     ///
     /// # Errors
     /// In one line, what the machine answered.
@@ -66,13 +66,14 @@ pub struct Actuator {
     stations: Mutex<Stations>,
     journal: Arc<Mutex<Journal>>,
     inputs: SyncSender<Input>,
+    stop: CancellationToken,
 }
 
 impl Actuator {
     /// An actuator that knows no port yet.
     #[must_use]
     pub fn new(journal: Arc<Mutex<Journal>>, inputs: SyncSender<Input>) -> Self {
-        Self { stations: Mutex::default(), journal, inputs }
+        Self { stations: Mutex::default(), journal, inputs, stop: CancellationToken::new() }
     }
 
     /// Makes a port known.
@@ -83,6 +84,12 @@ impl Actuator {
     /// Forgets a port.
     pub fn remove(&self, port: PortKey) {
         self.stations().remove(&port);
+    }
+
+    /// Ends the commands of the operator that run, and those that are still to begin: nothing has to be taken back
+    /// after them.
+    pub fn stop(&self) {
+        self.stop.cancel();
     }
 
     fn stations(&self) -> MutexGuard<'_, Stations> {
@@ -97,12 +104,12 @@ impl Actuator {
             Order::Undo(undo) => (undo.port, undo.id, OrderKind::Undo),
         };
         let station = self.stations().get(&port).cloned();
-        let (journal, inputs) = (Arc::clone(&self.journal), self.inputs.clone());
+        let (journal, inputs, stop) = (Arc::clone(&self.journal), self.inputs.clone(), self.stop.clone());
         let work = move || {
             let report = match station {
                 Some(station) => {
                     let mut station = station.lock().unwrap_or_else(PoisonError::into_inner);
-                    carry_out(&mut station, order, &journal, &durable, revision)
+                    carry_out(&mut station, order, (&journal, &durable, revision), &stop)
                 }
                 None => failed(kind, "the port cannot be reached"),
             };
@@ -132,9 +139,8 @@ fn failed(kind: OrderKind, reason: &str) -> Report {
 fn carry_out(
     station: &mut Station,
     order: Order,
-    journal: &Mutex<Journal>,
-    durable: &Durable,
-    revision: u64,
+    (journal, durable, revision): (&Mutex<Journal>, &Durable, u64),
+    stop: &CancellationToken,
 ) -> Report {
     let targets = match &order {
         Order::Do(plan) => plan.targets.clone(),
@@ -151,6 +157,7 @@ fn carry_out(
             }
             Step::ReadCounters => Answer::Counters(station.counters(&targets)),
             Step::ReadConfig => Answer::Config(station.machine.config()),
+            Step::Apply(Op::Exec(call)) => Answer::Applied(exec::run(&call, stop)),
             Step::Apply(op) => Answer::Applied(station.machine.apply(&op)),
             Step::Wait(until) => {
                 thread::sleep(until.since(clock::now()));

@@ -17,7 +17,7 @@ use rocewatch_core::ids::PortIdentity;
 use rocewatch_core::input::DcbOwner;
 use rocewatch_core::units::PriorityMask;
 
-use crate::actuate::{Machine, run_command};
+use crate::actuate::Machine;
 use crate::sources::Source;
 use crate::sys::link::LinkStats;
 
@@ -91,16 +91,7 @@ impl Machine for CommandsOnly {
     }
 
     fn apply(&self, op: &Op) -> Result<(), String> {
-        match op {
-            Op::Exec(call) => run_command(call),
-            Op::PfcDisable(_)
-            | Op::PfcEnable(_)
-            | Op::PreventionTimeout(_)
-            | Op::Pause(_)
-            | Op::DevlinkRecover(_)
-            | Op::LinkDown
-            | Op::LinkUp => Err(format!("{op:?} is not supported on this device")),
-        }
+        Err(format!("{op:?} is not supported on this device"))
     }
 }
 

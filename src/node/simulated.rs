@@ -13,7 +13,7 @@ use rocewatch_core::sim::scenario::PortSpec;
 use rocewatch_core::units::{MonoTime, Queue};
 
 use super::{Node, NodeError, Seen};
-use crate::actuate::{Machine, run_command};
+use crate::actuate::Machine;
 use crate::clock;
 use crate::sources::{ReadError, Source};
 use crate::sys::link::LinkStats;
@@ -174,9 +174,6 @@ impl Machine for SimulatedMachine {
     }
 
     fn apply(&self, op: &Op) -> Result<(), String> {
-        if let Op::Exec(call) = op {
-            return run_command(call);
-        }
         let (mut nic, now) = self.0.now();
         nic.apply(op, now)
     }
