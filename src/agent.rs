@@ -69,7 +69,7 @@ pub enum Watch {
     Nobody,
 }
 
-/// Why the agent cannot start.
+/// Why the agent cannot start, or not go on.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// It cannot serve.
@@ -87,12 +87,15 @@ pub enum StartError {
     /// A thread or a runtime cannot be made.
     #[error("start a thread")]
     Thread(#[from] std::io::Error),
+    /// The thread that decides has ended by itself: what it owed stands in the journal, for the next start.
+    #[error("the watchdog has ended by itself: this is a fault of the agent")]
+    Engine,
 }
 
 /// Runs the agent until `end` says so. `started` is told the addresses it serves on.
 ///
 /// # Errors
-/// [`StartError`]; nothing runs then.
+/// [`StartError`]; nothing runs then, or nothing any more.
 pub fn run<F: Future<Output = ()>>(
     setup: Setup,
     end: impl FnOnce() -> F,
@@ -121,14 +124,19 @@ pub fn run<F: Future<Output = ()>>(
             tokio::spawn(follow_links(agent.wakes.clone()));
         }
         started(&addresses);
-        end.await;
+        let decides = agent.decides.clone();
+        let result = tokio::select! {
+            () = end => Ok(()),
+            // Pages that are served on show a node where nobody watches: a supervisor has to start it anew.
+            () = decides.cancelled() => Err(StartError::Engine),
+        };
         tracing::info!("stopping");
         let ended = tokio::task::spawn_blocking(move || agent.stop());
         // A thread that panicked has told so itself.
         let _ = ended.await;
         stop.cancel();
         let _ = server.await;
-        Ok(())
+        result
     })
 }
 
@@ -174,6 +182,8 @@ struct Agent {
     stats: Arc<AgentStats>,
     discovery: JoinHandle<()>,
     engine: JoinHandle<()>,
+    /// Cancelled when the engine's thread has ended.
+    decides: CancellationToken,
 }
 
 impl Agent {
@@ -211,7 +221,12 @@ impl Agent {
         };
         let interval = settings.poll.calm;
         let runtime = Runtime::new(Engine::new(settings), taken, outlets);
-        let engine = thread::Builder::new().name("engine".into()).spawn(move || runtime.run())?;
+        let decides = CancellationToken::new();
+        let ended = decides.clone().drop_guard();
+        let engine = thread::Builder::new().name("engine".into()).spawn(move || {
+            let _ended = ended;
+            runtime.run();
+        })?;
         let feed = Feed { inputs: inputs.clone(), stats: Arc::clone(&stats), collector };
         let reach = Reach {
             feed,
@@ -229,7 +244,7 @@ impl Agent {
             read_rdma(tree, Arc::clone(&stats))?;
         }
         note_config(&config, &stats);
-        Ok(Self { inputs, wakes, snapshots: seen, events, stats, discovery, engine })
+        Ok(Self { inputs, wakes, snapshots: seen, events, stats, discovery, engine, decides })
     }
 
     /// Stops reading, takes back what is owed, flushes.

@@ -12,7 +12,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use rocewatch::agent::{self, Place, Setup, StartError, Watch};
 use rocewatch::clock;
+use rocewatch::config::{Assignment, Config, FileChoice, Request};
+use rocewatch::export::stats::Collector;
+use rocewatch::node::DirectoryNode;
+use rocewatch::runtime::EventSink;
+use rocewatch_core::event::Event;
 use running::{Agent, replace, value};
 
 /// The agent has this long to stop where nothing is to be taken back.
@@ -66,6 +72,36 @@ fn a_command_that_hangs_does_not_hold_up_the_end() {
     peer.join().unwrap();
     assert_eq!(code, Some(0));
     assert!(took < STOP_MAX, "{took:?}");
+}
+
+/// Stands for a fault in whatever runs on the engine's thread.
+struct Broken;
+
+impl EventSink for Broken {
+    fn take(&mut self, _event: &Arc<Event>) {
+        panic!("this fault is part of the test");
+    }
+}
+
+#[test]
+fn an_agent_whose_engine_has_ended_ends_too() {
+    let root = tempfile::tempdir().unwrap();
+    fs::create_dir_all(root.path().join("net/eth0")).unwrap();
+    let path = |name: &str| root.path().join(name).to_string_lossy().into_owned();
+    let flags = [("runtime.path", path("run")), ("incidents.path", path("incidents"))];
+    let flags = flags.into_iter().chain([("web.listen-address", "127.0.0.1:0".into())]);
+    let flags = flags.map(|(name, value)| Assignment::flag(name.into(), vec![value])).collect();
+    let request = Request { presets: Vec::new(), file: FileChoice::None, flags };
+    let place = Place {
+        node: Box::new(DirectoryNode::open(root.path()).unwrap()),
+        collector: Collector::Directory,
+        watch: Watch::Nobody,
+        rdma: None,
+    };
+    let config = Config::load(&request).unwrap();
+    let setup = Setup { config, place, sinks: vec![Box::new(Broken)], record: None };
+    let result = agent::run(setup, std::future::pending, |_| {});
+    assert!(matches!(result, Err(StartError::Engine)));
 }
 
 #[test]
