@@ -21,8 +21,8 @@ use crate::export::stats::{AgentStats, Collector, PortStats};
 /// Names are read again after this long even if nothing tells that they changed: two priorities can swap their PFC
 /// bits and leave the count as it was.
 const NAMES_AGE_MAX: Duration = Duration::from_secs(30);
-/// The wait after a failed read, so that a broken device costs no more than a calm one.
-const FAILED_WAIT_MIN: Duration = Duration::from_secs(1);
+/// The wait between reads that go on failing, so that a broken device costs no more than a calm one.
+const FAILED_WAIT: Duration = Duration::from_secs(1);
 
 /// Where a poller sends what it has read.
 #[derive(Clone)]
@@ -120,8 +120,10 @@ struct Reader {
 impl Reader {
     fn run(mut self) {
         let mut due = clock::now();
-        while self.wait_until(&mut due) {
-            let interval = self.interval();
+        let mut interval = self.interval();
+        let mut failures = 0;
+        while self.wait_until(&mut due, interval) {
+            interval = self.interval();
             let began = clock::now();
             let result = self.read(began);
             let ended = clock::now();
@@ -133,14 +135,18 @@ impl Reader {
                 error.as_deref().map_or(Ok(()), Err),
             );
             match result {
-                Ok(()) => due = (due + interval).max(ended),
+                Ok(()) => {
+                    failures = 0;
+                    due = (due + interval).max(ended);
+                }
                 Err(error) => {
                     // A port whose names cannot be had is a port all the same, and its failure has a place.
-                    if self.bound.is_none() {
+                    if self.bound.is_none() && failures == 0 {
                         self.introduce(Vec::new());
                     }
                     self.send(Input::ReadFailed(ReadFailed { port: self.port, error: error.to_string() }));
-                    due = ended + interval.max(FAILED_WAIT_MIN);
+                    failures += 1;
+                    due = ended + wait_after(failures, interval);
                 }
             }
         }
@@ -150,23 +156,22 @@ impl Reader {
         Duration::from_nanos(self.pace.interval_ns.load(Ordering::Relaxed))
     }
 
-    /// Sleeps until it is time, or sooner if the interval has become shorter. False when it is to end.
-    fn wait_until(&self, due: &mut MonoTime) -> bool {
-        let mut interval = self.interval();
+    /// Sleeps until it is time, or sooner if the interval is shorter than the one by which `due` was reckoned: the
+    /// engine may have answered the last reading before this is called. False when it is to end.
+    fn wait_until(&self, due: &mut MonoTime, mut interval: Duration) -> bool {
         loop {
             if self.pace.stop.load(Ordering::Relaxed) {
                 return false;
             }
-            let now = clock::now();
+            let (now, shorter) = (clock::now(), self.interval());
+            if shorter < interval {
+                *due = now.max(due.before(interval) + shorter).min(*due);
+                interval = shorter;
+            }
             if now >= *due {
                 return true;
             }
             thread::park_timeout(due.since(now));
-            let shorter = self.interval();
-            if shorter < interval {
-                *due = clock::now().max(due.before(interval) + shorter).min(*due);
-                interval = shorter;
-            }
         }
     }
 
@@ -230,5 +235,70 @@ impl Reader {
         if lost {
             self.stats.note_dropped();
         }
+    }
+}
+
+/// The wait after a read that has failed for the `failures`th time in a row. One that fails once must not blind a
+/// port for longer than one that is lost.
+fn wait_after(failures: u32, interval: Duration) -> Duration {
+    let doubled = interval.saturating_mul(1 << failures.saturating_sub(1).min(16));
+    doubled.min(FAILED_WAIT).max(interval)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::sync_channel;
+
+    use super::*;
+
+    /// Whose pace the engine changes while it is being read.
+    struct Hurried(Arc<Pace>);
+
+    impl Source for Hurried {
+        fn names(&mut self) -> Result<Vec<String>, ReadError> {
+            Ok(Vec::new())
+        }
+
+        fn read(&mut self, _values: &mut Vec<u64>) -> Result<(), ReadError> {
+            self.0.interval_ns.store(1_000_000, Ordering::Relaxed);
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn an_engine_that_answers_at_once_is_heard_before_the_next_wait() {
+        let (inputs, taken) = sync_channel(16);
+        let feed = Feed { inputs, stats: Arc::default(), collector: Collector::Simulation };
+        let slow = nanos(Duration::from_secs(3600));
+        let pace = Arc::new(Pace { interval_ns: AtomicU64::new(slow), ..Pace::default() });
+        let reader = Reader {
+            port: PortKey(0),
+            identity: PortIdentity::default(),
+            actions: Vec::new(),
+            source: Box::new(Hurried(Arc::clone(&pace))),
+            introduction: Vec::new(),
+            stats: feed.stats.port(PortKey(0)),
+            feed,
+            pace: Arc::clone(&pace),
+            bound: None,
+            values: Vec::new(),
+            picked: Vec::new(),
+        };
+        thread::spawn(move || reader.run());
+        let readings = taken.iter().filter(|input| matches!(input, Input::Reading(_)));
+        assert_eq!(readings.take(3).count(), 3);
+        pace.stop.store(true, Ordering::Relaxed);
+    }
+
+    #[test]
+    fn one_failure_costs_one_reading_and_many_cost_no_more_than_a_calm_port() {
+        let (fast, calm, slow) =
+            (Duration::from_millis(50), Duration::from_millis(250), Duration::from_secs(7));
+        assert_eq!([1, 2, 3, 6, 99].map(|n| wait_after(n, fast).as_millis()), [50, 100, 200, 1000, 1000]);
+        assert_eq!(
+            [1, 2, 3, 4, u32::MAX].map(|n| wait_after(n, calm).as_millis()),
+            [250, 500, 1000, 1000, 1000]
+        );
+        assert_eq!(wait_after(3, slow), slow);
     }
 }
