@@ -69,6 +69,8 @@ pub(super) struct Port {
     pub(super) acted_at: BTreeMap<ActionKind, MonoTime>,
     pub(super) vetoes: BTreeMap<Veto, u64>,
     moved_at: MonoTime,
+    /// When the link was last told about.
+    link_at: MonoTime,
     frozen_updates: u32,
 }
 
@@ -150,6 +152,7 @@ impl Port {
             acted_at: BTreeMap::new(),
             vetoes: BTreeMap::new(),
             moved_at: now,
+            link_at: now,
             frozen_updates: 0,
         };
         port.bind(bound);
@@ -285,9 +288,16 @@ impl Port {
             (Some(before), Some(after)) => growth_of_statistics(before, after),
             _ => 0,
         };
+        if self.link.carrier == Some(false) {
+            // Without a link nothing can move.
+            self.moved_at = now;
+            self.frozen_updates = 0;
+        }
         let still = now.since(self.moved_at) >= self.detect() * 2;
         let was_frozen = self.is_frozen();
-        if grown == 0 || !still || !self.ledger.counts_traffic() {
+        // What the interface has carried since the last update shows only if the counters were read since then.
+        let read = self.last_sign > std::mem::replace(&mut self.link_at, now);
+        if grown == 0 || !still || !read || !self.ledger.counts_traffic() {
             // An idle interface tells nothing, one way or the other.
             if !still {
                 self.frozen_updates = 0;

@@ -492,3 +492,28 @@ fn instants_to_come_in_a_damaged_journal_do_not_count_for_ever() {
     rig.reads(8, &[0]);
     assert_eq!(rig.orders.len(), 1);
 }
+
+#[test]
+fn a_port_whose_link_was_down_is_not_frozen_when_it_is_back() {
+    let mut rig = Rig::new(settings(), &["bnxt_en"]);
+    let link = |rig: &Rig, carrier, packets| {
+        let before = rig.engine.snapshot(rig.now).ports[0].link.clone();
+        Input::Link(PortLink { carrier: Some(carrier), packets: Some(packets), ..before })
+    };
+    rig.reads(10, &[]);
+    rig.tell(link(&rig, true, 1000));
+    rig.tell(link(&rig, false, 1000));
+    let counted = rig.ports[0];
+    for _ in 0..20 {
+        rig.read(&[]);
+        // Nothing moves while the link is down.
+        rig.ports[0] = counted;
+    }
+    // The news comes twice, before anything was read again.
+    for packets in [1500, 2000] {
+        rig.pass(5);
+        rig.tell(link(&rig, true, packets));
+    }
+    let frozen = EventKind::Blinded { reason: crate::delta::Gap::FrozenSource };
+    assert!(!rig.events.contains(&frozen));
+}
