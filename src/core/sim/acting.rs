@@ -214,6 +214,7 @@ impl World {
         let linkwise = self.takes_link_down(index, &op);
         self.note_applied(number, &op);
         let port = &mut self.ports[index];
+        port.nic.advance(now);
         let before = port.nic.flap_back();
         let result = port.nic.apply(&op, now);
         if port.nic.flap_back() != before {
