@@ -13,7 +13,7 @@ use netlink_sys::protocols::NETLINK_ROUTE;
 use rocewatch::sys::link::{Link, OperState};
 use rocewatch::sys::link_watch::{LinkEvent, LinkWatch};
 use rocewatch::sys::netdev::NetdevName;
-use rocewatch::sys::netlink::{DumpRequest, Netlink, NetlinkError};
+use rocewatch::sys::netlink::{Netlink, NetlinkError, Request};
 use rocewatch::sys::rtnl::Rtnl;
 use rocewatch::sys::uapi;
 
@@ -157,7 +157,7 @@ fn a_refused_request_carries_the_kernels_words_and_spoils_nothing() {
         const EINVAL: i32 = 22;
         let mut netlink = Netlink::open(NETLINK_ROUTE, PATIENCE).unwrap();
         let mut ask = |body: &[u8]| {
-            let request = DumpRequest { name: "RTM_GETLINK", message_type: uapi::RTM_GETLINK, body };
+            let request = Request { name: "RTM_GETLINK", message_type: uapi::RTM_GETLINK, body };
             netlink.dump(request, |_, payload| Link::decode(payload))
         };
         // Flags are no part of this request, and the socket asks to be told.

@@ -1,4 +1,4 @@
-//! Lists over netlink, asked on a blocking socket whose wait for the answer is bounded.
+//! Questions over netlink, asked on a blocking socket whose wait for the answer is bounded.
 //!
 //! A netlink request is executed inside `send()`, under whatever lock its subsystem takes (rtnl for links), so a thread
 //! that may block asks; an asynchronous socket would stall its whole runtime there. That part no timeout bounds.
@@ -32,9 +32,9 @@ pub struct Netlink {
     buffer: Vec<u8>,
 }
 
-/// A list to ask for.
+/// What to ask for.
 #[derive(Clone, Copy, Debug)]
-pub struct DumpRequest<'a> {
+pub struct Request<'a> {
     /// What it is called in errors, "RTM_GETLINK".
     pub name: &'static str,
     /// Its message type.
@@ -82,7 +82,31 @@ impl Netlink {
     /// If the kernel refuses, does not answer in time, answers nonsense, or the list keeps changing.
     pub fn dump<T>(
         &mut self,
-        request: DumpRequest<'_>,
+        request: Request<'_>,
+        decode: impl FnMut(u16, &[u8]) -> Result<Option<T>, Malformed>,
+    ) -> Result<Vec<T>, NetlinkError> {
+        self.ask(request, NLM_F_DUMP, decode)
+    }
+
+    /// What `request` answers about one object, each message through `decode`. For questions only: one whose answer is
+    /// lost is asked again.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::dump`].
+    pub fn get<T>(
+        &mut self,
+        request: Request<'_>,
+        decode: impl FnMut(u16, &[u8]) -> Result<Option<T>, Malformed>,
+    ) -> Result<Vec<T>, NetlinkError> {
+        // The acknowledgement ends the answer.
+        self.ask(request, NLM_F_ACK, decode)
+    }
+
+    fn ask<T>(
+        &mut self,
+        request: Request<'_>,
+        flags: u16,
         mut decode: impl FnMut(u16, &[u8]) -> Result<Option<T>, Malformed>,
     ) -> Result<Vec<T>, NetlinkError> {
         for _ in 0..DUMP_ATTEMPTS {
@@ -94,7 +118,7 @@ impl Netlink {
             self.sequence = self.sequence.wrapping_add(1);
             let mut listing =
                 Listing { request: request.name, sequence: self.sequence, is_torn: false, list: Vec::new() };
-            send(&socket, request, self.sequence)?;
+            send(&socket, request, flags, self.sequence)?;
             if self.listen(&socket, &mut listing, &mut decode)? == Progress::Whole {
                 self.socket = Some(socket);
                 return Ok(listing.list);
@@ -167,13 +191,13 @@ fn open(protocol: isize, timeout: Duration) -> Result<Socket, NetlinkError> {
     options().map_err(|source| NetlinkError::Open { protocol, source })
 }
 
-fn send(socket: &Socket, request: DumpRequest<'_>, sequence: u32) -> Result<(), NetlinkError> {
+fn send(socket: &Socket, request: Request<'_>, flags: u16, sequence: u32) -> Result<(), NetlinkError> {
     let len = NLMSG_HDRLEN + request.body.len();
     let mut message = Vec::with_capacity(len);
     // The body is the caller's own, some bytes long.
     message.extend((len as u32).to_ne_bytes());
     message.extend(request.message_type.to_ne_bytes());
-    message.extend((NLM_F_REQUEST | NLM_F_DUMP).to_ne_bytes());
+    message.extend((NLM_F_REQUEST | flags).to_ne_bytes());
     message.extend(sequence.to_ne_bytes());
     // The sender's address, which the kernel fills in.
     message.extend(0_u32.to_ne_bytes());
@@ -335,6 +359,14 @@ mod tests {
         assert_eq!(listed(&[first, done()]).unwrap().0, Progress::Torn);
         let noticed_last = message(NLMSG_DONE, NLM_F_DUMP_INTR, SEQUENCE, &DONE);
         assert_eq!(listed(&[entry(SEQUENCE, 0, 1), noticed_last]).unwrap().0, Progress::Torn);
+    }
+
+    #[test]
+    fn an_acknowledgement_ends_the_answer_about_one_object() {
+        let acknowledged = message(NLMSG_ERROR, NLM_F_CAPPED, SEQUENCE, &[0; 4 + NLMSG_HDRLEN]);
+        let answer = [entry(SEQUENCE, 0, 5)].concat();
+        assert_eq!(listed(std::slice::from_ref(&answer)).unwrap(), (Progress::Going, vec![5]));
+        assert_eq!(listed(&[answer, acknowledged]).unwrap(), (Progress::Whole, vec![5]));
     }
 
     #[test]

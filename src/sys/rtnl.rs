@@ -5,7 +5,7 @@ use std::time::Duration;
 use netlink_sys::protocols::NETLINK_ROUTE;
 
 use super::link::Link;
-use super::netlink::{DumpRequest, Netlink, NetlinkError};
+use super::netlink::{Netlink, NetlinkError, Request};
 use super::uapi::*;
 
 /// A socket for questions about links. One per asking thread.
@@ -32,8 +32,7 @@ impl Rtnl {
     ///
     /// If the kernel does not give a whole list.
     pub fn dump_links(&mut self) -> Result<Vec<Link>, NetlinkError> {
-        let request =
-            DumpRequest { name: "RTM_GETLINK", message_type: RTM_GETLINK, body: &[0; IFINFOMSG_LEN] };
+        let request = Request { name: "RTM_GETLINK", message_type: RTM_GETLINK, body: &[0; IFINFOMSG_LEN] };
         self.netlink.dump(request, |message_type, payload| match message_type {
             RTM_NEWLINK => Link::decode(payload),
             _ => Ok(None),

@@ -72,6 +72,7 @@ kernel! {
     NLMSG_OVERRUN: u16 = packet::NLMSG_OVERRUN, "NLMSG_OVERRUN";
     NLM_F_REQUEST: u16 = packet::NLM_F_REQUEST, "NLM_F_REQUEST";
     NLM_F_DUMP: u16 = packet::NLM_F_DUMP, "NLM_F_DUMP";
+    NLM_F_ACK: u16 = packet::NLM_F_ACK, "NLM_F_ACK";
     NLM_F_DUMP_INTR: u16 = packet::NLM_F_DUMP_INTR, "NLM_F_DUMP_INTR";
     NLM_F_CAPPED: u16 = packet::NLM_F_CAPPED, "NLM_F_CAPPED";
     NLM_F_ACK_TLVS: u16 = packet::NLM_F_ACK_TLVS, "NLM_F_ACK_TLVS";
