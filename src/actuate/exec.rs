@@ -73,6 +73,9 @@ fn end(child: &mut Child) {
 
 #[cfg(test)]
 mod tests {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    use rustix::process::{PidfdFlags, pidfd_open};
+
     use super::*;
 
     fn call(command: &[&str], millis: u64, stdin: &str) -> ExecCall {
@@ -101,10 +104,12 @@ mod tests {
         let file = folder.path().join("pid");
         let script = format!("sleep 60 & echo $! > {}; wait", file.display());
         run(&call(&["sh", "-c", &script], 500, ""), &CancellationToken::new()).unwrap_err();
-        let pid = std::fs::read_to_string(&file).unwrap();
-        let state = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim()));
-        // Gone, or dead and waiting for whoever inherits it.
-        assert!(state.is_err() || state.unwrap().contains(") Z"), "it still runs");
+        let pid: i32 = std::fs::read_to_string(&file).unwrap().trim().parse().unwrap();
+        // Gone, or dying: a killed process is dead once the kernel gets to it, and its descriptor tells when.
+        if let Ok(pidfd) = pidfd_open(Pid::from_raw(pid).unwrap(), PidfdFlags::empty()) {
+            let long = Timespec { tv_sec: 30, tv_nsec: 0 };
+            assert_eq!(poll(&mut [PollFd::new(&pidfd, PollFlags::IN)], Some(&long)), Ok(1), "it still runs");
+        }
     }
 
     #[test]
