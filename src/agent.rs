@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::future::Future;
+use std::path::Path;
 use std::sync::mpsc::{Sender, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
@@ -18,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::actuate::{Actuator, Journal, JournalError, Stored};
 use crate::clock;
-use crate::config::{Config, ListenAddress};
+use crate::config::{Admission, Config, DeviceFilter, ListenAddress};
 use crate::discovery::{Discovery, Reach, Wake};
 use crate::export::Moment;
 use crate::export::host::HostProbe;
@@ -233,15 +234,17 @@ impl Agent {
             pollers,
             actuator,
             filter: config.devices.clone(),
+            raw: config.metrics.raw.clone(),
             interval,
             snapshots: seen.clone(),
         };
         let discovery = Discovery::new(node, reach);
         let discovery =
             thread::Builder::new().name("discovery".into()).spawn(move || discovery.run(&woken))?;
-        watch_host(Arc::clone(&stats))?;
-        if let Some(tree) = rdma {
-            read_rdma(tree, Arc::clone(&stats))?;
+        watch_host(&config.path.procfs, Arc::clone(&stats))?;
+        match rdma {
+            Some(tree) => read_rdma(tree, config.devices.clone(), Arc::clone(&stats))?,
+            None => stats.note_rdma(Vec::new()),
         }
         note_config(&config, &stats);
         Ok(Self { inputs, wakes, snapshots: seen, events, stats, discovery, engine, decides })
@@ -270,7 +273,7 @@ impl EventSink for Stream {
 /// another agent it only watches.
 fn open_journal(config: &Config) -> (Journal, Durable, Mode) {
     let mode = config.settings.mode;
-    let boot_id = match clock::boot_id() {
+    let boot_id = match clock::boot_id(&config.path.procfs) {
         Ok(boot_id) => boot_id,
         Err(error) => {
             tracing::warn!(%error, "no journal: nothing that has to be taken back will be done");
@@ -340,8 +343,8 @@ fn note_config(config: &Config, stats: &AgentStats) {
     stats.note_config_accepted(format!("{:016x}", hasher.finish()), clock::since_1970());
 }
 
-fn watch_host(stats: Arc<AgentStats>) -> Result<(), StartError> {
-    let mut probe = match HostProbe::new() {
+fn watch_host(procfs: &Path, stats: Arc<AgentStats>) -> Result<(), StartError> {
+    let mut probe = match HostProbe::new(procfs) {
         Ok(probe) => probe,
         Err(error) => {
             tracing::warn!(%error, "no facts of the host");
@@ -360,12 +363,18 @@ fn watch_host(stats: Arc<AgentStats>) -> Result<(), StartError> {
     Ok(())
 }
 
-fn read_rdma(tree: RdmaTree, stats: Arc<AgentStats>) -> Result<(), StartError> {
+fn read_rdma(tree: RdmaTree, filter: DeviceFilter, stats: Arc<AgentStats>) -> Result<(), StartError> {
     let mut counters = RdmaCounters::new(tree);
     thread::Builder::new().name("rdma".into()).spawn(move || {
         loop {
             let began = clock::now();
-            let views = counters.read(began, &stats.reads);
+            let mut views = counters.read(began, &stats.reads);
+            // Whose port they are is told all the same: that is how a port is excluded by its RDMA device.
+            for view in &mut views {
+                if filter.admission([view.device.as_str(), view.netdev.as_str()]) == Admission::Refused {
+                    view.counters.clear();
+                }
+            }
             stats.note_rdma(views);
             stats.reads.note_read(Collector::Rdma, clock::now().since(began), Ok(()));
             thread::sleep(RDMA_EVERY);

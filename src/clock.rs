@@ -1,6 +1,7 @@
 //! The only file that reads clocks; everything else gets instants as values.
 //! Never waits, never converts between the two clocks it reads.
 
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use std::{fs, io};
 
@@ -8,8 +9,8 @@ use jiff::Timestamp;
 use rocewatch_core::units::MonoTime;
 use rustix::time::{ClockId, clock_gettime};
 
-/// Where the kernel tells one boot from another.
-const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
+/// Where the kernel tells one boot from another, in procfs.
+const BOOT_ID: &str = "sys/kernel/random/boot_id";
 
 /// This instant since boot, time asleep included (`CLOCK_BOOTTIME`).
 #[must_use]
@@ -31,19 +32,25 @@ pub fn since_1970() -> Duration {
     Duration::try_from(wall().duration_since(Timestamp::UNIX_EPOCH)).unwrap_or_default()
 }
 
-/// Which boot a [`MonoTime`] counts from: another value, and stored instants mean nothing any more.
+/// Which boot a [`MonoTime`] counts from: another value, and stored instants mean nothing any more. `procfs` is where
+/// procfs is mounted.
 ///
 /// # Errors
 ///
-/// If the kernel's file cannot be read, as where `/proc` is not mounted.
-pub fn boot_id() -> Result<String, BootIdError> {
-    fs::read_to_string(BOOT_ID).map(|text| text.trim_end().to_owned()).map_err(BootIdError)
+/// If the kernel's file cannot be read, as where nothing is mounted there.
+pub fn boot_id(procfs: &Path) -> Result<String, BootIdError> {
+    let path = procfs.join(BOOT_ID);
+    let read = fs::read_to_string(&path).map(|text| text.trim_end().to_owned());
+    read.map_err(|source| BootIdError { path, source })
 }
 
 /// The boot cannot be told from others.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot read the id of this boot from {BOOT_ID}")]
-pub struct BootIdError(#[source] io::Error);
+#[error("cannot read the id of this boot from {path}", path = path.display())]
+pub struct BootIdError {
+    path: PathBuf,
+    source: io::Error,
+}
 
 #[cfg(test)]
 mod tests {

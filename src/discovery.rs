@@ -5,6 +5,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
+use rocewatch_core::drivers;
 use rocewatch_core::ids::PortKey;
 use rocewatch_core::input::{BoundPort, Input, PortDcb, PortLink, PortPause};
 
@@ -14,11 +15,11 @@ use tokio::sync::watch;
 
 use crate::actuate::{Actuator, Station};
 use crate::clock;
-use crate::config::{Admission, DeviceFilter};
+use crate::config::{Admission, DeviceFilter, Pattern};
 use crate::export::stats::Collector;
 use crate::node::{Node, NodeError, Seen};
 use crate::runtime::Pollers;
-use crate::sources::{Feed, Poller, Source};
+use crate::sources::{Feed, Poller, RawTap, RdmaView, Source};
 
 /// What wakes discovery before its time.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,6 +42,8 @@ pub struct Reach {
     pub actuator: Arc<Actuator>,
     /// Which devices are wanted.
     pub filter: DeviceFilter,
+    /// Which counters without a metric are shown by name.
+    pub raw: Pattern,
     /// How often a new port is read.
     pub interval: Duration,
     /// What the engine knows.
@@ -50,7 +53,20 @@ pub struct Reach {
 struct Known {
     port: PortKey,
     seen: Seen,
+    rdma: Option<RdmaName>,
 }
+
+/// What a port is called among RDMA devices.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct RdmaName {
+    device: String,
+    port: String,
+    link_layer: String,
+}
+
+/// A kernel lists its RDMA devices at once. One that does not is not waited for: its ports get their names when it
+/// does.
+const RDMA_PATIENCE: Duration = Duration::from_secs(1);
 
 /// See the module.
 pub struct Discovery {
@@ -70,6 +86,7 @@ impl Discovery {
 
     /// Looks again and again, until it is told to stop.
     pub fn run(mut self, wakes: &Receiver<Wake>) {
+        self.reach.feed.stats.wait_for_rdma(RDMA_PATIENCE);
         loop {
             self.look();
             match wakes.recv_timeout(self.node.pace()) {
@@ -112,16 +129,23 @@ impl Discovery {
             Err(error) => return self.tell(&error),
         };
         self.failed = None;
-        let wanted = seen.into_iter().filter(|seen| self.is_wanted(seen));
-        let wanted = wanted.map(|seen| (seen.id, seen)).collect::<BTreeMap<_, _>>();
+        let views = self.reach.feed.stats.rdma();
+        let wanted = seen
+            .into_iter()
+            .map(|seen| (rdma_name(&views, &seen), seen))
+            .filter(|(rdma, seen)| self.is_wanted(seen, rdma.as_ref()))
+            .map(|(rdma, seen)| (seen.id, (rdma, seen)))
+            .collect::<BTreeMap<_, _>>();
         let gone = self.known.keys().filter(|id| !wanted.contains_key(id)).copied().collect::<Vec<_>>();
         for id in gone {
             self.leave(id);
         }
-        for (id, seen) in wanted {
+        for (id, (rdma, seen)) in wanted {
             match self.known.get(&id) {
-                None => self.arrive(id, seen),
-                Some(known) if known.seen.netdev != seen.netdev => self.rename(id, seen),
+                None => self.arrive(id, seen, rdma),
+                Some(known) if known.seen.netdev != seen.netdev || known.rdma != rdma => {
+                    self.rename(id, seen, rdma);
+                }
                 Some(known) if known.seen != seen => self.change(id, seen),
                 Some(_) => {}
             }
@@ -143,8 +167,9 @@ impl Discovery {
     }
 
     /// A device that is named is wanted whatever it is.
-    fn is_wanted(&self, seen: &Seen) -> bool {
-        match self.reach.filter.admission(&seen.netdev) {
+    fn is_wanted(&self, seen: &Seen, rdma: Option<&RdmaName>) -> bool {
+        let names = std::iter::once(seen.netdev.as_str()).chain(rdma.map(|rdma| rdma.device.as_str()));
+        match self.reach.filter.admission(names) {
             Admission::Named => true,
             Admission::Unnamed => seen.physical,
             Admission::Refused => false,
@@ -158,20 +183,21 @@ impl Discovery {
         }
     }
 
-    fn arrive(&mut self, id: u64, seen: Seen) {
+    fn arrive(&mut self, id: u64, seen: Seen, rdma: Option<RdmaName>) {
         let port = PortKey(self.next_port);
         // Ports that come and go 65,535 times while the agent runs: the last key then stands for the newest.
         self.next_port = self.next_port.saturating_add(1);
-        self.start(port, &seen);
-        self.known.insert(id, Known { port, seen });
+        self.start(port, &seen, rdma.as_ref());
+        self.known.insert(id, Known { port, seen, rdma });
     }
 
-    fn rename(&mut self, id: u64, seen: Seen) {
+    fn rename(&mut self, id: u64, seen: Seen, rdma: Option<RdmaName>) {
         let Some(known) = self.known.get_mut(&id) else { return };
         let port = known.port;
         self.reach.pollers.lock().unwrap_or_else(PoisonError::into_inner).remove(&port);
         known.seen = seen.clone();
-        self.start(port, &seen);
+        known.rdma = rdma.clone();
+        self.start(port, &seen, rdma.as_ref());
         self.say(Input::Link(link_of(port, &seen)));
     }
 
@@ -203,8 +229,11 @@ impl Discovery {
     }
 
     /// Starts to read a port, and to be able to act on it.
-    fn start(&mut self, port: PortKey, seen: &Seen) {
-        let identity = self.node.identity(seen);
+    fn start(&mut self, port: PortKey, seen: &Seen, rdma: Option<&RdmaName>) {
+        let mut identity = self.node.identity(seen);
+        if let Some(RdmaName { device, port, link_layer }) = rdma.cloned() {
+            (identity.device, identity.port, identity.link_layer) = (device, port, link_layer);
+        }
         let actions = self.node.actions(seen);
         self.note_stats(port, seen);
         let introduction = std::iter::once(Input::Link(link_of(port, seen)))
@@ -220,6 +249,7 @@ impl Discovery {
             let machine = self.node.machine(seen);
             self.reach.actuator.add(port, Station { machine, source, driver: identity.driver.clone() });
         }
+        let source = self.tapped(port, &identity.driver, source);
         let (interval, feed) = (self.reach.interval, self.reach.feed.clone());
         match Poller::start(port, identity, actions, source, introduction, interval, feed) {
             Ok(poller) => {
@@ -239,6 +269,15 @@ impl Discovery {
         }
     }
 
+    /// The source, with what the operator wants to see of it shown.
+    fn tapped(&self, port: PortKey, driver: &str, source: Box<dyn Source>) -> Box<dyn Source> {
+        let Reach { raw, feed, .. } = &self.reach;
+        if !raw.is_set() {
+            return source;
+        }
+        Box::new(RawTap::new(source, drivers::for_driver(driver), raw.clone(), feed.stats.port(port)))
+    }
+
     fn note_stats(&self, port: PortKey, seen: &Seen) {
         if let Some(stats) = seen.stats {
             self.reach.feed.stats.port(port).note_statistics(stats);
@@ -249,6 +288,14 @@ impl Discovery {
     fn say(&self, input: Input) {
         let _ = self.reach.feed.inputs.send(input);
     }
+}
+
+/// The RDMA port of a netdev. That of a bond belongs to all its slaves; of several for one netdev the first counts.
+fn rdma_name(views: &[RdmaView], seen: &Seen) -> Option<RdmaName> {
+    let of = |netdev: &str| views.iter().find(|view| view.netdev == netdev);
+    let view = of(&seen.netdev).or_else(|| of(seen.bond.as_deref()?))?;
+    let RdmaView { device, port, link_layer, .. } = view.clone();
+    Some(RdmaName { device, port, link_layer })
 }
 
 fn link_of(port: PortKey, seen: &Seen) -> PortLink {

@@ -58,6 +58,62 @@ fn what_the_files_hold_is_on_the_page_in_base_units() {
     agent.wait_for("the new value", |page| value(page, &paused("ens1")).filter(|seconds| *seconds == 1.5003));
 }
 
+fn rdma_port(root: &Path, device: &str, netdev: &str) {
+    let folder = root.join("sys/class/infiniband").join(device).join("ports/1");
+    replace(&folder.join("link_layer"), "Ethernet\n");
+    replace(&folder.join("gid_attrs/ndevs/0"), &format!("{netdev}\n"));
+    replace(&folder.join("hw_counters/np_cnp_sent"), "12\n");
+}
+
+#[test]
+fn the_series_of_a_port_carry_the_name_of_its_rdma_device() {
+    let root = tempfile::tempdir().unwrap();
+    port(root.path(), "ens1");
+    rdma_port(root.path(), "mlx5_7", "ens1");
+    let agent = start(root.path());
+    let labels = r#"device="mlx5_7",port="1",netdev="ens1""#;
+    let paused = format!(r#"rocewatch_pfc_rx_pause_seconds_total{{{labels},priority="3"}}"#);
+    assert_eq!(agent.wait_for("pause time", |page| value(page, &paused)), 1.5);
+    let sent = format!("rocewatch_cnp_sent_total{{{labels}}}");
+    assert_eq!(agent.wait_for("RDMA counters", |page| value(page, &sent)), 12.0);
+    let info = format!(r#"rocewatch_port_info{{{labels},link_layer="Ethernet",flavour="",bond=""}}"#);
+    assert_eq!(agent.metric(&info), Some(1.0));
+}
+
+#[test]
+fn a_port_is_excluded_by_the_name_of_its_rdma_device() {
+    let root = tempfile::tempdir().unwrap();
+    for (netdev, device) in [("ens1", "mlx5_7"), ("ens2", "mlx5_8")] {
+        port(root.path(), netdev);
+        rdma_port(root.path(), device, netdev);
+    }
+    let agent = Agent::start(&[
+        "run",
+        "--source.directory",
+        root.path().to_str().unwrap(),
+        "--devices.exclude=mlx5_8",
+    ]);
+    agent.wait_for("one port", |page| value(page, "rocewatch_ports").filter(|ports| *ports == 1.0));
+    assert!(!agent.get("/metrics").contains("ens2"), "an excluded port is on the page");
+}
+
+#[test]
+fn a_counter_without_a_metric_is_shown_under_its_own_name_to_those_who_ask() {
+    let root = tempfile::tempdir().unwrap();
+    port(root.path(), "ens1");
+    let text = ethtool(1, 1) + "     rx_steer_missed_packets: 77\n     rx0_packets: 5\n";
+    replace(&root.path().join("net/ens1/ethtool.txt"), &text);
+    let agent = Agent::start(&[
+        "run",
+        "--source.directory",
+        root.path().to_str().unwrap(),
+        "--metrics.raw-include=.*_missed_.*",
+    ]);
+    let raw = series("ens1", "rocewatch_raw_total", r#",name="rx_steer_missed_packets""#);
+    assert_eq!(agent.wait_for("the counter", |page| value(page, &raw)), 77.0);
+    assert!(!agent.get("/metrics").contains("rx0_packets"));
+}
+
 #[test]
 fn a_storm_in_the_files_is_found_recorded_and_replayed() {
     let root = tempfile::tempdir().unwrap();

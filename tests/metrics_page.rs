@@ -124,6 +124,7 @@ fn host() -> HostFacts {
     HostFacts {
         cpus: Some(2),
         cpu_usage: Some(0.25),
+        pressure: vec![("cpu", Duration::from_millis(1500)), ("memory", Duration::ZERO)],
         load: Some([0.5, 0.25, 0.125]),
         memory_bytes: Some(16 << 30),
         memory_available_bytes: Some(8 << 30),

@@ -24,6 +24,8 @@ pub(super) struct Draft {
     /// The select of one `[[ports]]` table.
     pub(super) select: String,
     pub(super) devices: Patterns,
+    /// `metrics.raw_include` as written.
+    pub(super) raw: String,
     pub(super) web: WebConfig,
     pub(super) log: LogConfig,
     pub(super) incidents: IncidentConfig,
@@ -58,6 +60,7 @@ impl Default for Draft {
             },
             select: String::new(),
             devices: Patterns::default(),
+            raw: String::new(),
             web: WebConfig::default(),
             log: LogConfig::default(),
             incidents: IncidentConfig::default(),

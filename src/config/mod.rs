@@ -11,6 +11,7 @@ use rocewatch_core::settings::Settings;
 mod given;
 mod span;
 mod listen;
+mod pattern;
 mod devices;
 mod setting;
 mod list;
@@ -27,10 +28,11 @@ mod show;
 mod reference;
 
 pub use assignment::{Assignment, BadAssignment, Flag, flags};
-pub use devices::{Admission, BadPattern, DeviceFilter};
+pub use devices::{Admission, DeviceFilter};
 pub use given::Place;
 pub use listen::{BadListenAddress, ListenAddress, ListenHost};
 pub use load::{FileChoice, Request};
+pub use pattern::{BadPattern, Pattern};
 pub use problem::{ConfigError, Problem, Problems, Style, Subject};
 pub use reference::{example, page};
 pub use setting::Arity;
@@ -50,6 +52,8 @@ pub struct Config {
     pub web: WebConfig,
     /// Which network devices are watched.
     pub devices: DeviceFilter,
+    /// What the metrics page holds beside the catalogue.
+    pub metrics: MetricsConfig,
     /// Log lines.
     pub log: LogConfig,
     /// Incident files.
@@ -68,11 +72,23 @@ pub struct Config {
 /// Equal in effect, wherever the values came from.
 impl PartialEq for Config {
     fn eq(&self, other: &Self) -> bool {
-        let Self { settings, web, devices, log, incidents, runtime, source, path, values: _, warnings: _ } =
-            self;
+        let Self {
+            settings,
+            web,
+            devices,
+            metrics,
+            log,
+            incidents,
+            runtime,
+            source,
+            path,
+            values: _,
+            warnings: _,
+        } = self;
         *settings == other.settings
             && *web == other.web
             && *devices == other.devices
+            && *metrics == other.metrics
             && *log == other.log
             && *incidents == other.incidents
             && *runtime == other.runtime
@@ -104,6 +120,13 @@ impl Default for WebConfig {
             header_timeout: Duration::from_secs(10),
         }
     }
+}
+
+/// `[metrics]`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MetricsConfig {
+    /// Native counters shown under the driver's own name although the catalogue has no row for them.
+    pub raw: Pattern,
 }
 
 /// `[log]`.
@@ -215,10 +238,12 @@ pub struct SourceConfig {
 pub struct PathConfig {
     /// Mount point of sysfs.
     pub sysfs: PathBuf,
+    /// Mount point of procfs.
+    pub procfs: PathBuf,
 }
 
 impl Default for PathConfig {
     fn default() -> Self {
-        Self { sysfs: "/sys".into() }
+        Self { sysfs: "/sys".into(), procfs: "/proc".into() }
     }
 }

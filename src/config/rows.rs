@@ -97,6 +97,7 @@ pub(super) const SECTIONS: &[Section] = &[
         groups: &[DEVICES],
     },
     Section { name: "web", doc: "Metrics, state and events over HTTP; read-only.", groups: &[WEB] },
+    Section { name: "metrics", doc: "What the metrics page holds beside the catalogue.", groups: &[METRICS] },
     Section { name: "log", doc: "Log lines, on standard error.", groups: &[LOG] },
     Section {
         name: "incidents",
@@ -238,12 +239,14 @@ const PREVENTION_TIMEOUT: &[Key] = &[key!(
 const DEVICES: &[Key] = &[
     key!(
         Draft, "include", devices.include: String, TextRule::Pattern,
-        "Only devices whose whole name matches this regular expression, which need not be physical ports then. \
+        "Only ports whose netdev or RDMA device has a name that this regular expression matches as a whole; they need \
+         not be physical ports then. \
          Empty: all physical ports."
     ),
     key!(
         Draft, "exclude", devices.exclude: String, TextRule::Pattern,
-        "No device whose whole name matches this regular expression, even if it is included."
+        "No port whose netdev or RDMA device has a name that this regular expression matches as a whole, even if it \
+         is included."
     ),
 ];
 
@@ -263,6 +266,12 @@ const WEB: &[Key] = &[
         "A connection that has not sent its request header after this is closed."
     ),
 ];
+
+const METRICS: &[Key] = &[key!(
+    Draft, "raw_include", raw: String, TextRule::Pattern,
+    "Native counters without a metric of their own whose whole name, as `ethtool -S` or `rdma statistic` prints it, \
+     matches this regular expression are shown as rocewatch_raw_total. Empty: none."
+)];
 
 const LOG: &[Key] = &[
     key!(
@@ -292,4 +301,7 @@ const SOURCE: &[Key] = &[key!(
     "Read the devices from the files under this folder instead of the kernel. Empty: from the kernel."
 )];
 
-const PATH: &[Key] = &[key!(Draft, "sysfs", path.sysfs: PathBuf, (), "Mount point of sysfs.")];
+const PATH: &[Key] = &[
+    key!(Draft, "sysfs", path.sysfs: PathBuf, (), "Mount point of sysfs."),
+    key!(Draft, "procfs", path.procfs: PathBuf, (), "Mount point of procfs."),
+];

@@ -8,9 +8,9 @@ use rocewatch_core::action::{ActionKind, Disruption};
 use rocewatch_core::settings::Mode;
 use rocewatch_core::units::Permille;
 
-use super::devices;
 use super::given::{Entry, Given};
 use super::listen::ListenAddress;
+use super::pattern::Pattern;
 use super::span::{parse_span, span_text};
 use super::{LogFormat, LogLevel};
 
@@ -221,7 +221,7 @@ impl Setting for String {
             TextRule::HttpUrl if !text.is_empty() && !is_http_url(text) => {
                 Err(Mismatch::of(Self::expected(limit)))
             }
-            TextRule::Pattern => match devices::compile(text) {
+            TextRule::Pattern => match Pattern::new(text) {
                 Ok(_) => Ok(text.into()),
                 Err(reason) => Err(Mismatch::of(format!("{} ({reason})", Self::expected(limit)))),
             },

@@ -2,13 +2,14 @@
 
 use rocewatch_core::settings::{PortOverride, Rule};
 
-use super::Config;
 use super::check;
 use super::devices::DeviceFilter;
 use super::keys::{Draft, Key, PORTS, Section, section};
+use super::pattern::Pattern;
 use super::problem::{Problem, in_order};
 use super::rows::SECTIONS;
 use super::values::{Layer, Values, path};
+use super::{Config, MetricsConfig};
 
 /// The configuration of these values.
 ///
@@ -18,11 +19,26 @@ pub(super) fn settle(mut values: Values) -> Result<Config, Vec<Problem>> {
     let mut problems = check_entries(&mut values);
     let draft = draft(&values);
     problems.extend(check::refusals(&values, &draft));
-    let filter = DeviceFilter::new(&draft.devices.include, &draft.devices.exclude);
-    match filter {
-        Ok(devices) if problems.is_empty() => {
+    let patterns = DeviceFilter::new(&draft.devices.include, &draft.devices.exclude)
+        .and_then(|devices| Ok((devices, Pattern::new(&draft.raw)?)));
+    match patterns {
+        Ok((devices, raw)) if problems.is_empty() => {
             let warnings = in_order(check::warnings(&values, &draft));
-            Ok(assemble(draft, devices, values, warnings))
+            let Draft { settings, web, log, incidents, runtime, source, path, .. } = draft;
+            let metrics = MetricsConfig { raw };
+            Ok(Config {
+                settings,
+                web,
+                devices,
+                metrics,
+                log,
+                incidents,
+                runtime,
+                source,
+                path,
+                values,
+                warnings,
+            })
         }
         // A pattern that does not compile is among the problems already.
         Ok(_) | Err(_) => Err(problems),
@@ -106,9 +122,4 @@ fn overrule(rule: &mut Rule, layer: &Layer, name: &'static str) {
             let _ = key.read_rule(rule, entry);
         }
     }
-}
-
-fn assemble(draft: Draft, devices: DeviceFilter, values: Values, warnings: Vec<Problem>) -> Config {
-    let Draft { settings, web, log, incidents, runtime, source, path, .. } = draft;
-    Config { settings, web, devices, log, incidents, runtime, source, path, values, warnings }
 }

@@ -29,6 +29,9 @@ pub struct PortIdentity {
     /// The port number within the RDMA device.
     #[serde(default)]
     pub port: String,
+    /// What the RDMA port runs over, as the kernel says: `Ethernet` or `InfiniBand`.
+    #[serde(default)]
+    pub link_layer: String,
     /// The kernel driver.
     #[serde(default)]
     pub driver: String,

@@ -111,6 +111,10 @@ fn host(sheet: &mut Sheet<'_>, host: &HostFacts) {
         let labels = none.with("window", window);
         sheet.add_known(const { family("rocewatch_host_load_average") }, &labels, Value::shown(load));
     }
+    for (resource, waited) in &host.pressure {
+        let labels = none.with("resource", *resource);
+        sheet.add(const { family("rocewatch_host_pressure_seconds_total") }, &labels, *waited);
+    }
     sheet.add_known(const { family("rocewatch_host_memory_bytes") }, &none, host.memory_bytes);
     let available = host.memory_available_bytes;
     sheet.add_known(const { family("rocewatch_host_memory_available_bytes") }, &none, available);

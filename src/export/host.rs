@@ -1,5 +1,8 @@
-//! The host and the agent itself as the operating system sees them, by `sysinfo`. Reads /proc, and nothing of a NIC.
+//! The host and the agent itself as the operating system sees them, by `sysinfo`, and pressure by the kernel's own files.
+//! Reads procfs, and nothing of a NIC.
 
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use sysinfo::{Pid, Process, ProcessRefreshKind, ProcessesToUpdate, System};
@@ -17,6 +20,9 @@ pub struct HostFacts {
     pub memory_bytes: Option<u64>,
     /// Memory that can be had without swapping.
     pub memory_available_bytes: Option<u64>,
+    /// How long some task has waited for a resource since boot, by resource. A host whose processors or memory are short
+    /// posts its receive buffers late, and its NIC pauses the fabric.
+    pub pressure: Vec<(&'static str, Duration)>,
     /// The agent's own process.
     pub process: Option<ProcessFacts>,
 }
@@ -42,6 +48,7 @@ pub struct ProcessFacts {
 #[derive(Debug)]
 pub struct HostProbe {
     system: System,
+    pressure: PathBuf,
     own: Pid,
     readings: u64,
 }
@@ -52,14 +59,14 @@ pub struct HostProbe {
 pub struct HostUnreadable(#[source] sysinfo::Error);
 
 impl HostProbe {
-    /// A probe that has read nothing yet.
+    /// A probe that has read nothing yet. `procfs` is where procfs is mounted.
     ///
     /// # Errors
     /// The operating system gives no access.
-    pub fn new() -> Result<Self, HostUnreadable> {
+    pub fn new(procfs: &Path) -> Result<Self, HostUnreadable> {
         let own = sysinfo::get_current_pid().map_err(HostUnreadable)?;
         let system = System::new().map_err(HostUnreadable)?;
-        Ok(Self { system, own, readings: 0 })
+        Ok(Self { system, pressure: procfs.join("pressure"), own, readings: 0 })
     }
 
     /// Reads the host. Readings closer than 200 ms see no new processor usage.
@@ -79,9 +86,26 @@ impl HostProbe {
             load: System::load_average().ok().map(|load| [load.one, load.five, load.fifteen]),
             memory_bytes,
             memory_available_bytes: memory_bytes.map(|_| self.system.available_memory()),
+            pressure: RESOURCES
+                .into_iter()
+                .filter_map(|resource| {
+                    let text = fs::read_to_string(self.pressure.join(resource)).ok()?;
+                    Some((resource, waited(&text)?))
+                })
+                .collect(),
             process: self.system.process(self.own).map(process),
         }
     }
+}
+
+/// The resources that the kernel accounts pressure for (Documentation/accounting/psi.rst).
+const RESOURCES: [&str; 3] = ["cpu", "memory", "io"];
+
+/// The time of the line `some avg10=0.00 avg60=0.00 avg300=0.00 total=MICROSECONDS`.
+fn waited(text: &str) -> Option<Duration> {
+    let line = text.lines().find_map(|line| line.strip_prefix("some "))?;
+    let total = line.split(' ').find_map(|word| word.strip_prefix("total="))?;
+    total.parse().ok().map(Duration::from_micros)
 }
 
 fn process(process: &Process) -> ProcessFacts {
@@ -105,8 +129,17 @@ mod tests {
     use super::*;
 
     #[test]
+    fn pressure_is_the_time_in_which_some_task_waited() {
+        let text = "some avg10=1.00 avg60=0.50 avg300=0.10 total=2500000\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=7\n";
+        assert_eq!(waited(text), Some(Duration::from_millis(2500)));
+        for broken in ["", "full total=7\n", "some avg10=1.00\n", "some total=-1\n", "some total=\n"] {
+            assert_eq!(waited(broken), None, "{broken}");
+        }
+    }
+
+    #[test]
     fn the_host_has_processors_and_memory_and_this_process_uses_some() {
-        let mut probe = HostProbe::new().unwrap();
+        let mut probe = HostProbe::new(Path::new("/proc")).unwrap();
         let first = probe.read();
         assert!(first.cpus.unwrap() > 0);
         assert!(first.memory_available_bytes.unwrap() <= first.memory_bytes.unwrap());

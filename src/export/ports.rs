@@ -76,9 +76,10 @@ fn info<'a>(sheet: &mut Sheet<'a>, port: &'a PortView, labels: &Labels<'a>) {
         .with("firmware_version", identity.firmware_version.as_str())
         .with("pci_address", identity.pci_address.as_str());
     sheet.add(const { family("rocewatch_device_info") }, &device, 1u64);
-    // No source tells the link layer and the flavour yet.
     let bond = port.link.bond.as_deref().unwrap_or_default();
-    let place = labels.with("link_layer", "").with("flavour", "").with("bond", bond);
+    // No source tells the flavour yet.
+    let place =
+        labels.with("link_layer", identity.link_layer.as_str()).with("flavour", "").with("bond", bond);
     sheet.add(const { family("rocewatch_port_info") }, &place, 1u64);
 }
 
@@ -206,6 +207,10 @@ fn measured<'a>(sheet: &mut Sheet<'a>, own: &PortStats, labels: &Labels<'a>) {
     let lateness = own.lateness.distribution();
     sheet.add(const { family("rocewatch_watchdog_poll_lateness_seconds") }, labels, lateness);
     sheet.add(const { family("rocewatch_watchdog_polls_missed_total") }, labels, own.missed.get());
+    for (name, value) in own.raw() {
+        let labels = labels.with("name", name);
+        sheet.add(const { family("rocewatch_raw_total") }, &labels, value);
+    }
     let Some(statistics) = own.statistics() else { return };
     let rows = [
         (const { family("rocewatch_netdev_receive_bytes_total") }, statistics.rx_bytes),

@@ -8,7 +8,7 @@ mod read;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
 use rocewatch_core::ids::PortKey;
@@ -33,7 +33,9 @@ pub struct AgentStats {
     pub recorder: RecorderStats,
     /// Reads that belong to no port, such as a list of all links.
     pub reads: ReadStats,
-    rdma: Mutex<Arc<Vec<RdmaView>>>,
+    /// Nothing before RDMA ports were looked for.
+    rdma: Mutex<Option<Arc<Vec<RdmaView>>>>,
+    rdma_listed: Condvar,
     ports: RwLock<BTreeMap<PortKey, Arc<PortStats>>>,
     config: Mutex<ConfigFacts>,
     host: Mutex<Option<HostFacts>>,
@@ -189,13 +191,21 @@ impl AgentStats {
 
     /// Takes the RDMA counters as just read.
     pub fn note_rdma(&self, views: Vec<RdmaView>) {
-        *lock(&self.rdma) = Arc::new(views);
+        *lock(&self.rdma) = Some(Arc::new(views));
+        self.rdma_listed.notify_all();
     }
 
     /// The RDMA counters as last read.
     #[must_use]
     pub fn rdma(&self) -> Arc<Vec<RdmaView>> {
-        Arc::clone(&lock(&self.rdma))
+        lock(&self.rdma).clone().unwrap_or_default()
+    }
+
+    /// Waits until RDMA ports were looked for once, but not longer than `patience`.
+    pub fn wait_for_rdma(&self, patience: Duration) {
+        let views = lock(&self.rdma);
+        // Whether it was in time makes no difference to whoever waits.
+        drop(self.rdma_listed.wait_timeout_while(views, patience, |views| views.is_none()));
     }
 
     /// Notes that a page was rendered.

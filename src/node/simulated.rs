@@ -69,6 +69,7 @@ impl SimulatedNode {
                 netdev: port.netdev,
                 device: port.device,
                 port: "1".into(),
+                link_layer: "Ethernet".into(),
                 driver: port.spec.driver.clone(),
                 driver_version: "simulated".into(),
                 pci_address: port.pci_address,

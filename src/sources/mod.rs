@@ -3,12 +3,14 @@
 mod directory;
 mod ethtool;
 mod poller;
+mod raw;
 mod rdma;
 mod text;
 
 pub use directory::{DirectorySource, FileError, read_file};
 pub use ethtool::EthtoolSource;
 pub use poller::{Feed, Poller};
+pub use raw::RawTap;
 pub use rdma::{RdmaCounters, RdmaTree, RdmaView};
 
 /// The counters of one port.

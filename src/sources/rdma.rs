@@ -142,6 +142,8 @@ pub struct RdmaView {
     pub port: String,
     /// Its netdev; empty if it is joined to none.
     pub netdev: String,
+    /// "Ethernet" or "InfiniBand"; empty if the tree does not tell.
+    pub link_layer: String,
     /// Widened, in held units.
     pub counters: Vec<CounterView>,
 }
@@ -191,6 +193,7 @@ impl RdmaCounters {
             device: port.device.clone(),
             port: port.port.clone(),
             netdev: port.netdev.clone(),
+            link_layer: port.link_layer.clone(),
             counters: followed.advance(&port.values, limit),
         }
     }

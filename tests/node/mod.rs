@@ -150,6 +150,7 @@ impl Node {
 /// Port `index` of `driver`, as a node of eight has them.
 pub(crate) fn identity(driver: &str, device: &str, index: usize) -> PortIdentity {
     PortIdentity {
+        link_layer: "Ethernet".into(),
         netdev: format!("eth{index}"),
         device: format!("{device}_{index}"),
         port: "1".into(),

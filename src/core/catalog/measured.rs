@@ -165,7 +165,7 @@ pub(super) const FAMILIES: &[Family] = families! {
     }
     Agent {
         counter Count ["device", "port", "netdev", "name"] "rocewatch_raw_total"
-            "Native counters without a normalised meaning, under the driver's own name; opt-in";
+            "Native values without a metric of their own, under the driver's name; metrics.raw_include names them; some are momentary";
         gauge Flag ["collector"] "rocewatch_collector_success"
             "Whether the source was read without error the last time";
         gauge Seconds ["collector"] "rocewatch_collector_duration_seconds"
@@ -210,6 +210,8 @@ pub(super) const FAMILIES: &[Family] = families! {
             "Share of the host's processor time in use";
         gauge Count ["window"] "rocewatch_host_load_average"
             "Runnable and blocked tasks of the host, averaged over the window (1m, 5m, 15m)";
+        counter Seconds ["resource"] "rocewatch_host_pressure_seconds_total"
+            "Time in which some task of the host waited for the resource (cpu, memory, io), since boot";
         gauge Bytes [] "rocewatch_host_memory_bytes"
             "Memory of the host";
         gauge Bytes [] "rocewatch_host_memory_available_bytes"

@@ -106,6 +106,7 @@ impl SimPort {
             netdev: self.name.clone(),
             device: format!("roce{}", &self.name[3..]),
             port: "1".into(),
+            link_layer: "Ethernet".into(),
             driver: self.spec.driver.clone(),
             driver_version: "6.12.0".into(),
             firmware_version: "1.0.0".into(),

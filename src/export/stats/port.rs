@@ -20,6 +20,14 @@ pub struct PortStats {
     pub(in crate::export) missed: Count,
     pub(in crate::export) lateness: Lateness,
     statistics: Mutex<Option<LinkStats>>,
+    raw: Mutex<Raw>,
+}
+
+/// Counters under the driver's own names; no values before the first reading under these names.
+#[derive(Debug, Default)]
+struct Raw {
+    names: Vec<String>,
+    values: Vec<u64>,
 }
 
 impl PortStats {
@@ -47,6 +55,25 @@ impl PortStats {
     /// Takes the interface statistics.
     pub fn note_statistics(&self, statistics: LinkStats) {
         *lock(&self.statistics) = Some(statistics);
+    }
+
+    /// Takes the names of the counters that are shown as the driver calls them.
+    pub fn name_raw(&self, names: Vec<String>) {
+        *lock(&self.raw) = Raw { names, values: Vec::new() };
+    }
+
+    /// Takes their values, in the order of the names.
+    pub fn note_raw(&self, values: impl Iterator<Item = u64>) {
+        let raw = &mut *lock(&self.raw);
+        raw.values.clear();
+        raw.values.extend(values);
+    }
+
+    /// The counters that are shown as the driver calls them.
+    #[must_use]
+    pub fn raw(&self) -> Vec<(String, u64)> {
+        let raw = lock(&self.raw);
+        raw.names.iter().cloned().zip(raw.values.iter().copied()).collect()
     }
 
     /// The interface statistics, once they were read.
