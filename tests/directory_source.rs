@@ -24,7 +24,7 @@ fn port(root: &Path, netdev: &str) {
     let folder = root.join("net").join(netdev);
     replace(&folder.join("driver"), "mlx5_core\n");
     replace(&folder.join("ethtool.txt"), &ethtool(1_500_000, 1000));
-    replace(&folder.join("link.json"), r#"{"carrier":true,"speed_mbps":100000,"mtu":4200}"#);
+    replace(&folder.join("link.json"), r#"{"carrier":true,"speed_mbps":100000,"mtu_bytes":4200}"#);
     replace(&folder.join("dcb.json"), r#"{"pfc":[3]}"#);
 }
 
@@ -174,9 +174,11 @@ fn one_bad_file_is_named_and_costs_only_what_stands_in_it() {
     replace(&net.join("ens3/dcb.json"), r#"{"pfc":[9]}"#);
     let agent = start(root.path());
     agent.wait_for("the port beside", |page| value(page, &paused("ens4")));
-    agent.wait_for("a port without its link", |page| value(page, &paused("ens1")));
+    agent.wait_for("a port without its speed", |page| value(page, &paused("ens1")));
     let page = agent.get("/metrics");
-    assert_eq!(value(&page, &series("ens1", "rocewatch_port_up", "")), None, "unknown is absent");
+    assert_eq!(value(&page, &series("ens1", "rocewatch_port_up", "")), Some(1.0));
+    let rate = series("ens1", "rocewatch_port_rate_bytes_per_second", "");
+    assert_eq!(value(&page, &rate), None, "unknown is absent");
     assert_eq!(value(&page, &paused("ens2")), None);
     agent.wait_for("the count of failures", |page| {
         page.lines().any(|line| line.starts_with("rocewatch_read_errors_total{")).then_some(())

@@ -8,14 +8,11 @@ use std::time::Duration;
 
 use rocewatch_core::action::PauseConfig;
 use rocewatch_core::ids::PortIdentity;
-use rocewatch_core::input::DcbOwner;
 use rocewatch_core::units::{Priority, PriorityMask};
-use serde::Deserialize;
-use serde::de::DeserializeOwned;
 
+use super::port_files::{DcbFile, LinkFile, Parsed};
 use super::{Node, NodeError, Seen};
 use crate::sources::{DirectorySource, FileError, Source, read_file, with_causes};
-use crate::sys::link::LinkStats;
 
 /// See the module.
 pub struct DirectoryNode {
@@ -25,48 +22,6 @@ pub struct DirectoryNode {
     next_id: u64,
     /// What was said about a file, so that it is said once.
     told: BTreeMap<PathBuf, String>,
-}
-
-/// `link.json`.
-#[derive(Clone, Debug, Deserialize, Default)]
-#[serde(deny_unknown_fields, default)]
-struct LinkFile {
-    carrier: Option<bool>,
-    speed_mbps: Option<u64>,
-    mtu: Option<u32>,
-    bond: Option<String>,
-    carrier_changes: Option<u64>,
-    pci_address: Option<String>,
-    driver_version: Option<String>,
-    firmware_version: Option<String>,
-    numa_node: Option<u32>,
-    /// Milliseconds between two refreshes of the counters; 0 for live ones.
-    refresh_ms: Option<u64>,
-    stats64: Option<StatsFile>,
-}
-
-#[derive(Clone, Copy, Debug, Deserialize, Default)]
-#[serde(deny_unknown_fields, default)]
-struct StatsFile {
-    rx_packets: u64,
-    tx_packets: u64,
-    rx_bytes: u64,
-    tx_bytes: u64,
-    rx_errors: u64,
-    tx_errors: u64,
-    rx_dropped: u64,
-    tx_dropped: u64,
-}
-
-/// `dcb.json`.
-#[derive(Clone, Debug, Deserialize, Default)]
-#[serde(deny_unknown_fields, default)]
-struct DcbFile {
-    pfc: Option<Vec<Priority>>,
-    owner: DcbOwner,
-    pause_rx: Option<bool>,
-    pause_tx: Option<bool>,
-    prevention_timeout_ms: Option<u16>,
 }
 
 impl DirectoryNode {
@@ -87,24 +42,22 @@ impl DirectoryNode {
         self.root.join("net").join(netdev)
     }
 
-    /// The contents of an optional file; one that is there and cannot be understood is named once, and its port goes
-    /// on without it.
-    fn optional<T: DeserializeOwned + Default>(&mut self, path: &Path) -> Option<T> {
+    /// The contents of an optional file. What in it cannot be understood is named once, and its port goes on without.
+    fn optional<T>(&mut self, path: &Path, parse: fn(&str) -> Parsed<T>) -> Option<T> {
         let parsed = match read_file(path) {
-            Ok(text) => serde_json::from_str(&text).map_err(|error| format!("{}: {error}", path.display())),
+            Ok(text) => parse(&text),
             Err(error) if error.is_absent() => return None,
-            Err(error) => Err(with_causes(&error)),
-        };
-        match parsed {
-            Ok(value) => {
-                self.told.remove(path);
-                Some(value)
-            }
             Err(error) => {
-                self.tell(path, error);
-                None
+                self.tell(path, with_causes(&error));
+                return None;
             }
+        };
+        if parsed.problems.is_empty() {
+            self.told.remove(path);
+        } else {
+            self.tell(path, format!("{}: {}", path.display(), parsed.problems.join("; ")));
         }
+        Some(parsed.value)
     }
 
     fn tell(&mut self, path: &Path, error: String) {
@@ -115,7 +68,7 @@ impl DirectoryNode {
     }
 
     fn link_file(&mut self, netdev: &str) -> Option<LinkFile> {
-        self.optional(&self.folder(netdev).join("link.json"))
+        self.optional(&self.folder(netdev).join("link.json"), LinkFile::parse)
     }
 
     fn seen(&mut self, netdev: String) -> Seen {
@@ -124,7 +77,7 @@ impl DirectoryNode {
             self.next_id
         });
         let link = self.link_file(&netdev).unwrap_or_default();
-        let dcb: Option<DcbFile> = self.optional(&self.folder(&netdev).join("dcb.json"));
+        let dcb = self.optional(&self.folder(&netdev).join("dcb.json"), DcbFile::parse);
         let mask = |list: &Vec<Priority>| list.iter().fold(PriorityMask::default(), |mask, p| mask.with(*p));
         let pause = dcb.as_ref().and_then(|dcb| {
             let config = dcb.pause_rx.zip(dcb.pause_tx).map(|(rx, tx)| PauseConfig { rx, tx });
@@ -137,28 +90,12 @@ impl DirectoryNode {
             physical: true,
             carrier: link.carrier,
             speed_mbps: link.speed_mbps,
-            mtu: link.mtu,
+            mtu: link.mtu_bytes,
             bond: link.bond,
             carrier_changes: link.carrier_changes,
-            stats: link.stats64.map(LinkStats::from),
+            stats: link.stats,
             pfc: dcb.map(|dcb| (dcb.pfc.as_ref().map(mask), dcb.owner)),
             pause,
-        }
-    }
-}
-
-impl From<StatsFile> for LinkStats {
-    fn from(file: StatsFile) -> Self {
-        Self {
-            rx_packets: file.rx_packets,
-            tx_packets: file.tx_packets,
-            rx_bytes: file.rx_bytes,
-            tx_bytes: file.tx_bytes,
-            rx_errors: file.rx_errors,
-            tx_errors: file.tx_errors,
-            rx_dropped: file.rx_dropped,
-            tx_dropped: file.tx_dropped,
-            rx_missed: 0,
         }
     }
 }

@@ -2,6 +2,7 @@
 //! that everything after it is the same.
 
 mod directory;
+pub mod port_files;
 mod kernel;
 mod simulated;
 
