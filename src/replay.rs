@@ -60,6 +60,7 @@ pub struct Recording {
     path: PathBuf,
     lines: std::iter::Peekable<std::iter::Enumerate<std::io::Lines<BufReader<File>>>>,
     header: Header,
+    cut: Option<usize>,
 }
 
 impl Recording {
@@ -89,13 +90,19 @@ impl Recording {
             number: 1,
             source,
         })?;
-        Ok(Self { path: path.to_owned(), lines, header })
+        Ok(Self { path: path.to_owned(), lines, header, cut: None })
     }
 
     /// How it begins.
     #[must_use]
     pub const fn header(&self) -> &Header {
         &self.header
+    }
+
+    /// The last line, if it was read and is not whole: the agent was killed, or the file was copied while it grew.
+    #[must_use]
+    pub const fn cut(&self) -> Option<usize> {
+        self.cut
     }
 
     /// The engine as it was at the beginning.
@@ -117,7 +124,10 @@ impl Recording {
         match serde_json::from_str(&text) {
             Ok(line) => Some(Ok((number, line))),
             // The last line of a recording that was cut off: what came before still stands.
-            Err(source) if source.is_eof() && self.lines.peek().is_none() => None,
+            Err(source) if source.is_eof() && self.lines.peek().is_none() => {
+                self.cut = Some(number);
+                None
+            }
             Err(source) => Some(Err(ReplayError::Line { path, number, source })),
         }
     }
@@ -184,7 +194,7 @@ pub struct Checked {
 ///
 /// # Errors
 /// [`ReplayError`] at the first line that cannot be read.
-pub fn check(recording: Recording) -> Result<Checked, ReplayError> {
+pub fn check(recording: &mut Recording) -> Result<Checked, ReplayError> {
     let mut engine = recording.engine();
     let mut checked = Checked { inputs: 0, effects: 0, difference: None };
     for recorded in recording {
@@ -209,7 +219,7 @@ pub fn check(recording: Recording) -> Result<Checked, ReplayError> {
 /// # Errors
 /// [`ReplayError`] at the first line that cannot be read.
 pub fn replay(
-    recording: Recording,
+    recording: &mut Recording,
     settings: Option<Settings>,
     mut told: impl FnMut(MonoTime, Vec<Effect>),
 ) -> Result<(), ReplayError> {

@@ -47,13 +47,18 @@ fn a_storm_is_found_answered_proved_and_undone_and_the_run_replays_byte_for_byte
 }
 
 #[test]
-fn a_recording_that_was_tampered_with_differs_and_one_that_is_none_is_refused() {
+fn a_recording_that_was_cut_off_says_so_one_that_was_tampered_with_differs_and_one_that_is_none_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("demo.jsonl");
     let mut agent = Agent::start(&["demo", "--for", "5s", "--record", file.to_str().unwrap()]);
     assert_eq!(agent.wait().0, Some(0));
-    let text = fs::read_to_string(&file).unwrap().replace("\"share\":", "\"share\":1");
-    fs::write(&file, text).unwrap();
+    let whole = fs::read_to_string(&file).unwrap();
+    fs::write(&file, &whole[..whole.trim_end().len() - 5]).unwrap();
+    let (code, said, warned) = rocewatch(&["replay", file.to_str().unwrap()]);
+    assert!(code == Some(0) && !said.is_empty(), "{said}");
+    let last = format!("demo.jsonl:{}: the last line is cut off", whole.lines().count());
+    assert!(warned.contains(&last), "{warned}");
+    fs::write(&file, whole.replace("\"share\":", "\"share\":1")).unwrap();
     let (code, said, _) = rocewatch(&["replay", file.to_str().unwrap(), "--check"]);
     assert!(matches!(code, Some(1 | 2)), "{said}");
     fs::write(&file, "{\"hello\":1}\n").unwrap();

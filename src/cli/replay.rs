@@ -31,11 +31,15 @@ pub struct ReplayArgs {
 /// # Errors
 /// A file that is no recording, a value of `--set` that is refused.
 pub fn run(args: &ReplayArgs) -> anyhow::Result<Exit> {
-    let recording = Recording::open(&args.file)?;
-    if args.check { compare(recording) } else { tell(recording, args) }
+    let mut recording = Recording::open(&args.file)?;
+    let exit = if args.check { compare(&mut recording) } else { tell(&mut recording, args) }?;
+    if let Some(number) = recording.cut() {
+        eprintln!("{}:{number}: the last line is cut off, and left out", args.file.display());
+    }
+    Ok(exit)
 }
 
-fn compare(recording: Recording) -> anyhow::Result<Exit> {
+fn compare(recording: &mut Recording) -> anyhow::Result<Exit> {
     let checked = check(recording)?;
     let (inputs, effects) = (checked.inputs, checked.effects);
     match checked.difference {
@@ -53,8 +57,8 @@ fn compare(recording: Recording) -> anyhow::Result<Exit> {
     }
 }
 
-fn tell(recording: Recording, args: &ReplayArgs) -> anyhow::Result<Exit> {
-    let settings = settings(&recording, args)?;
+fn tell(recording: &mut Recording, args: &ReplayArgs) -> anyhow::Result<Exit> {
+    let settings = settings(recording, args)?;
     let mut console: Option<Console<io::Stdout>> = None;
     replay(recording, settings, |at, effects| {
         let console = console.get_or_insert_with(|| Console::new(at, io::stdout()));
