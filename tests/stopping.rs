@@ -121,3 +121,11 @@ fn what_was_taken_back_at_the_end_is_not_owed_to_the_next_start() {
     assert!(took < STOP_MAX, "{took:?}");
     assert_eq!(owed(), 0);
 }
+
+#[test]
+fn a_terminal_that_closes_ends_it_in_order() {
+    let root = tempfile::tempdir().unwrap();
+    fs::create_dir(root.path().join("net")).unwrap();
+    let mut agent = Agent::start(&["run", "--source.directory", root.path().to_str().unwrap()]);
+    assert_eq!(agent.end_by("HUP").0, Some(0));
+}

@@ -64,20 +64,18 @@ fn place(config: &Config) -> anyhow::Result<Place> {
     })
 }
 
-/// Ends with SIGTERM or SIGINT. Both are caught from the call on, not from the first time it is awaited.
+/// Ends with SIGTERM, SIGINT or SIGHUP: a terminal that closes must not leave a port changed. All are caught from the
+/// call on, not from the first time it is awaited.
 pub(super) fn told_to_end() -> impl Future<Output = ()> {
-    let caught = (signal(SignalKind::terminate()), signal(SignalKind::interrupt()));
+    let kinds = [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()];
+    let caught = kinds.into_iter().map(signal).collect::<Result<Vec<_>, _>>();
     async move {
         match caught {
-            (Ok(mut terminate), Ok(mut interrupt)) => {
-                tokio::select! {
-                    _ = terminate.recv() => {}
-                    _ = interrupt.recv() => {}
-                }
+            Ok(mut signals) => {
+                let any = signals.iter_mut().map(|signal| Box::pin(signal.recv()));
+                futures_util::future::select_all(any).await;
             }
-            (Err(error), _) | (_, Err(error)) => {
-                tracing::error!(%error, "signals cannot be caught: the agent ends");
-            }
+            Err(error) => tracing::error!(%error, "signals cannot be caught: the agent ends"),
         }
     }
 }

@@ -97,9 +97,14 @@ impl Agent {
 
     /// Sends SIGTERM; the exit code and the time it took.
     pub(crate) fn terminate(&mut self) -> (Option<i32>, Duration) {
+        self.end_by("TERM")
+    }
+
+    /// Sends a signal that ends it; the exit code and the time it took.
+    pub(crate) fn end_by(&mut self, signal: &str) -> (Option<i32>, Duration) {
         let began = clock::now();
         let pid = self.child.id().to_string();
-        assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
+        assert!(Command::new("kill").args(["-s", signal, &pid]).status().unwrap().success());
         let status = self.child.wait().unwrap();
         (status.code(), clock::now().since(began))
     }
