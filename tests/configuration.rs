@@ -297,6 +297,12 @@ fn what_would_have_been_takes_keys_by_their_path() {
 fn what_works_but_surely_not_as_meant_is_a_warning() {
     let warnings = |text: &str| parse(text).warnings().iter().map(ToString::to_string).collect::<Vec<_>>();
     assert_eq!(
+        warnings("[watchdog.rx]\nactions = [\"alert\", \"pfc-off\"]\n"),
+        [
+            "a.toml:2:11: watchdog.rx.actions: [\"alert\", \"pfc-off\"]: watchdog.mode is observe: nothing but alert is done"
+        ]
+    );
+    assert_eq!(
         warnings("[watchdog]\nmode = \"enforce\"\n"),
         ["a.toml:2:8: watchdog.mode: \"enforce\": every ladder holds alert only, so nothing is ever planned",]
     );

@@ -29,7 +29,7 @@ pub(super) fn refusals(values: &Values, draft: &Draft) -> Vec<Problem> {
 pub(super) fn warnings(values: &Values, draft: &Draft) -> Vec<Problem> {
     let mut check = Check { problems: Vec::new() };
     match draft.settings.mode {
-        Mode::Off | Mode::Observe => {}
+        Mode::Off | Mode::Observe => check.idle(values, draft),
         Mode::DryRun | Mode::Enforce => check.plans(values, draft),
     }
     check.problems
@@ -171,7 +171,7 @@ impl Check {
             );
         }
         if side.direction == Direction::Rx && side.rule.actions.contains(&ActionKind::PreventionTimeout) {
-            let expected = "no prevention-timeout: it bounds the pause that is sent, and belongs to tx";
+            let expected = "actions for received pause, of which prevention-timeout is none: it bounds the pause that is sent";
             self.problems.push(Problem::expected(actions.path, entry, expected));
         }
     }
@@ -186,6 +186,17 @@ impl Check {
             {
                 let expected = "a text that no [[ports]] before it selects";
                 self.problems.push(Problem::expected(path(PORTS, "select", Some(index)), entry, expected));
+            }
+        }
+    }
+
+    /// Actions were named, and nothing will be planned.
+    fn idle(&mut self, values: &Values, draft: &Draft) {
+        let mode = draft.settings.mode;
+        for side in sides(values, draft) {
+            if side.rule.actions.iter().any(|kind| *kind != ActionKind::Alert) {
+                let message = format!("watchdog.mode is {}: nothing but alert is done", mode.label());
+                self.warn(side.operand("actions"), &message);
             }
         }
     }
