@@ -2,12 +2,13 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
+mod elsewhere;
 mod namespace;
 
 use std::net::UdpSocket;
-use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use elsewhere::Elsewhere;
 use namespace::{in_namespace, ip};
 use netlink_sys::protocols::NETLINK_ROUTE;
 use rocewatch::sys::link::{Link, OperState};
@@ -254,31 +255,6 @@ fn events_that_overflow_are_announced_as_lost_and_the_watch_goes_on() {
     });
 }
 
-/// Another network namespace, as long as this lives.
-struct Elsewhere(Child);
-
-impl Elsewhere {
-    fn new() -> Self {
-        // Says a line once it is there, and ends with its input.
-        let mut child = Command::new("unshare")
-            .args(["--net", "--", "sh", "-c", "echo there; read _"])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut line = [0; 6];
-        std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut line).unwrap();
-        Self(child)
-    }
-}
-
-impl Drop for Elsewhere {
-    fn drop(&mut self) {
-        drop(self.0.stdin.take());
-        let _ = self.0.wait();
-    }
-}
-
 #[test]
 fn a_device_moved_to_another_namespace_is_removed_here_and_its_peer_says_where_it_is() {
     in_namespace("a_device_moved_to_another_namespace_is_removed_here_and_its_peer_says_where_it_is", || {
@@ -287,7 +263,7 @@ fn a_device_moved_to_another_namespace_is_removed_here_and_its_peer_says_where_i
             let ifindex = link("v1").unwrap().ifindex;
             assert_eq!(link("v0").unwrap().link_netns_id, None);
             let elsewhere = Elsewhere::new();
-            ip(&format!("link set v1 netns {}", elsewhere.0.id()));
+            ip(&format!("link set v1 netns {}", elsewhere.id()));
             until(watch, LinkEvent::Removed { ifindex, name: name("v1") }).await;
             assert_eq!(link("v1"), None);
             assert!(link("v0").unwrap().link_netns_id.is_some());

@@ -3,6 +3,8 @@
 
 #[path = "running/mod.rs"]
 mod running;
+#[path = "elsewhere/mod.rs"]
+mod elsewhere;
 #[path = "namespace/mod.rs"]
 mod namespace;
 
@@ -10,6 +12,7 @@ use std::fs;
 use std::net::UdpSocket;
 use std::time::Duration;
 
+use elsewhere::Elsewhere;
 use namespace::{in_namespace, ip, skip::skip};
 use running::{Agent, statistic, value};
 
@@ -81,6 +84,41 @@ fn veths_that_an_include_lets_in_are_read_and_those_that_go_take_their_series_al
         ip("link delete v0");
         agent.wait_for("the end of all series", |page| (!page.contains("netdev=\"v")).then_some(()));
         assert_eq!(agent.metric("rocewatch_ports"), Some(0.0));
+    });
+}
+
+#[test]
+fn a_device_keeps_its_counters_under_a_new_name_and_is_another_port_when_it_comes_back_from_elsewhere() {
+    let test =
+        "a_device_keeps_its_counters_under_a_new_name_and_is_another_port_when_it_comes_back_from_elsewhere";
+    in_namespace(test, || {
+        ip("link set lo up");
+        ip("link add v0 type veth peer name v1");
+        let agent = Agent::start(&["run", "--devices.include=v.*"]);
+        let changes = |netdev: &str| {
+            format!(r#"rocewatch_carrier_changes_total{{device="",port="",netdev="{netdev}"}}"#)
+        };
+        let ids = || -> Vec<u64> {
+            let state: serde_json::Value = serde_json::from_str(&agent.get("/api/v1/state")).unwrap();
+            state["ports"].as_array().unwrap().iter().map(|port| port["id"].as_u64().unwrap()).collect()
+        };
+        agent.wait_for("both", |page| value(page, &changes("v0")).and(value(page, &changes("v1"))));
+        let before = ids();
+        let gone = |page: &str| (!page.contains(r#"netdev="v1""#)).then_some(());
+        ip("link set v1 name vrenamed");
+        agent.wait_for("the new name", |page| value(page, &changes("vrenamed")));
+        agent.wait_for("the end of the old name", gone);
+        assert_eq!(ids(), before, "a name is not a port");
+        let elsewhere = Elsewhere::new();
+        ip(&format!("link set vrenamed netns {}", elsewhere.id()));
+        agent.wait_for("one port", |page| value(page, "rocewatch_ports").filter(|ports| *ports == 1.0));
+        assert!(!agent.get("/metrics").contains("vrenamed"));
+        // The kernel deletes a veth together with its namespace, and its peer here with it.
+        drop(elsewhere);
+        agent.wait_for("no port", |page| value(page, "rocewatch_ports").filter(|ports| *ports == 0.0));
+        ip("link add v0 type veth peer name v1");
+        agent.wait_for("both again", |page| value(page, &changes("v0")).and(value(page, &changes("v1"))));
+        assert!(ids().iter().all(|id| !before.contains(id)), "what comes back is another port");
     });
 }
 
