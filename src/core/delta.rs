@@ -91,6 +91,9 @@ impl Tracker {
     /// one sample and then went on. The next reading decides whether it was a glitch or a new beginning.
     #[inline]
     pub fn advance(&mut self, raw: u64, width: Width, overflow: Overflow, limit: u64) -> Change {
+        if is_no_value(raw, width) {
+            return Change::Unknown(Gap::MissingName);
+        }
         let Some(baseline) = self.baseline else {
             self.baseline = Some(raw);
             self.total = raw;
@@ -160,6 +163,12 @@ fn growth(from: u64, to: u64, width: Width, overflow: Overflow, limit: u64) -> O
     (growth <= limit).then_some(growth)
 }
 
+/// Whether a driver says in place of a number that it has none: `ionic_v1_stat_val` of ionic_rdma (Linux 6.18) answers
+/// with all ones. No counter of 64 bits gets there by counting.
+const fn is_no_value(raw: u64, width: Width) -> bool {
+    matches!(width, Width::W64) && raw == u64::MAX
+}
+
 /// Whether a counter that stops at its largest value has done so.
 #[must_use]
 pub fn is_saturated(raw: u64, width: Width, overflow: Overflow) -> bool {
@@ -203,6 +212,18 @@ mod tests {
         let (changes, total) = follow(&[u64::from(u32::MAX) - 4, 10], Width::W32, Overflow::Wrap, 1000);
         assert_eq!(changes[1], Change::By(15));
         assert_eq!(total, Some(u64::from(u32::MAX) + 11), "the exported counter goes on above 32 bits");
+    }
+
+    #[test]
+    fn all_ones_in_64_bits_are_no_value_and_disturb_nothing() {
+        let (changes, total) = follow(&[u64::MAX, u64::MAX], Width::W64, Overflow::None, PLENTY);
+        assert_eq!(changes, [Change::Unknown(Gap::MissingName); 2]);
+        assert_eq!(total, None, "what was never counted is not shown");
+        let (changes, total) = follow(&[500, u64::MAX, 520], Width::W64, Overflow::None, PLENTY);
+        assert_eq!(changes[1..], [Change::Unknown(Gap::MissingName), Change::By(20)]);
+        assert_eq!(total, Some(520));
+        let (changes, _) = follow(&[7, u64::from(u32::MAX)], Width::W32, Overflow::Wrap, PLENTY);
+        assert_eq!(changes[1], Change::By(u64::from(u32::MAX) - 7), "32 bits may well be full");
     }
 
     #[test]
