@@ -34,6 +34,19 @@ pub enum Refresh {
     Live,
     /// Copied by the firmware or the driver once in so long.
     Every(Duration),
+    /// Not settled; taken as live until a slower refresh is measured.
+    Unknown,
+}
+
+impl Refresh {
+    /// How old a value may be; zero for one that is read live, or taken as such.
+    #[must_use]
+    pub const fn period(self) -> Duration {
+        match self {
+            Self::Live | Self::Unknown => Duration::ZERO,
+            Self::Every(period) => period,
+        }
+    }
 }
 
 /// What a driver's pause time counts.
@@ -44,8 +57,21 @@ pub enum PauseTime {
     Measured,
     /// The time that was asked for, an upper bound of the real one.
     Requested,
+    /// Nobody has settled which of the two; taken as an upper bound.
+    Unsettled,
     /// It has none, or none whose unit is known.
     None,
+}
+
+impl PauseTime {
+    /// Whether it bounds the real time from above only.
+    #[must_use]
+    pub const fn is_upper_bound(self) -> bool {
+        match self {
+            Self::Requested | Self::Unsettled => true,
+            Self::Measured | Self::None => false,
+        }
+    }
 }
 
 /// When a pause that is still going on shows in the pause time.

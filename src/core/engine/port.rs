@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::action::{ActionKind, ActionResult, PauseConfig};
 use crate::delta::{Gap, growth_of_statistics};
-use crate::drivers::{self, Caps, LinkEffect, Refresh};
+use crate::drivers::{self, Caps, LinkEffect};
 use crate::event::PauseKnown;
 use crate::evidence::Windows;
 use crate::ids::{PortIdentity, PortKey};
@@ -192,11 +192,7 @@ impl Port {
     /// How often the source refreshes: what was measured, else what it tells, else what its driver's table says.
     /// Zero for a source that is read live.
     pub(super) fn refresh(&self) -> Duration {
-        let tabled = match self.caps.refresh {
-            Refresh::Live => Duration::ZERO,
-            Refresh::Every(period) => period,
-        };
-        self.meter.measured().unwrap_or_else(|| self.refresh_told.unwrap_or(tabled))
+        self.meter.measured().or(self.refresh_told).unwrap_or(self.caps.refresh.period())
     }
 
     /// The longest `detect` of the port's queues.

@@ -45,7 +45,7 @@ impl Port {
     fn quality(&self) -> Quality {
         match self.caps.pause_time {
             PauseTime::Measured => Quality::Measured,
-            PauseTime::Requested | PauseTime::None => Quality::Estimated,
+            PauseTime::Requested | PauseTime::Unsettled | PauseTime::None => Quality::Estimated,
         }
     }
 

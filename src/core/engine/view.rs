@@ -209,6 +209,6 @@ impl Port {
     fn is_estimated(&self) -> bool {
         let frames_only = self.queues.iter().any(|queue| queue.is_counted() && queue.places.time.is_none());
         frames_only && !self.queues.iter().any(|q| q.queue != Queue::Global && q.places.time.is_some())
-            || self.caps.pause_time == crate::drivers::PauseTime::Requested
+            || self.caps.pause_time.is_upper_bound()
     }
 }

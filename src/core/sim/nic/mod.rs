@@ -15,7 +15,7 @@ use super::peer::{Limit, Script};
 use super::random::Random;
 use super::scenario::{Counters, Load, PortSpec};
 use crate::action::PauseConfig;
-use crate::drivers::{self, Driver, PauseScope, Refresh};
+use crate::drivers::{self, Driver, PauseScope};
 use crate::units::{Direction, MonoTime, Priority, PriorityMask, Queue, nanos};
 
 /// What mlx5 takes as its automatic prevention timeout (en_ethtool.c): 100 ms.
@@ -68,11 +68,7 @@ impl Nic {
         mut random: Random,
     ) -> Self {
         let driver = drivers::for_driver(&spec.driver);
-        let tabled = match driver.caps.refresh {
-            Refresh::Live => Duration::ZERO,
-            Refresh::Every(period) => period,
-        };
-        let refresh = spec.refresh.unwrap_or(tabled);
+        let refresh = spec.refresh.unwrap_or(driver.caps.refresh.period());
         let mut nic = Self {
             driver,
             now: start,
