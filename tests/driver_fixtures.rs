@@ -7,8 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use rocewatch_core::binding::{Binding, PauseEvidence, PauseSupport};
-use rocewatch_core::drivers::{self, Driver};
+use rocewatch_core::binding::{Binding, Bound, PauseEvidence, PauseSupport};
+use rocewatch_core::delta::Tracker;
+use rocewatch_core::drivers::{self, Driver, Kind};
 use rocewatch_core::units::{Direction, Queue};
 use serde_json::{Value, json};
 
@@ -67,7 +68,7 @@ fn a_real_nic_offers_the_pause_that_its_names_show() {
 fn folders() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
     let mut folders: Vec<_> = fs::read_dir(root).unwrap().map(|entry| entry.unwrap().path()).collect();
-    folders.retain(|folder| folder.join("ethtool.txt").is_file());
+    folders.retain(|folder| folder.join("driver").is_file());
     folders.sort();
     folders
 }
@@ -78,13 +79,13 @@ fn driver(folder: &Path) -> &'static Driver {
 
 fn bind(folder: &Path) -> Value {
     let driver = driver(folder);
-    let (names, values) = lines(&fs::read_to_string(folder.join("ethtool.txt")).unwrap());
-    let binding = Binding::new(driver, &names);
-    let mut bound = json!({
-        "driver": driver.name,
-        "ethtool": describe(&binding, &names, &values),
-        "pause": pause(binding.pause_support()),
-    });
+    let mut bound = json!({ "driver": driver.name });
+    if let Ok(text) = fs::read_to_string(folder.join("ethtool.txt")) {
+        let (names, values) = lines(&text);
+        let binding = Binding::new(driver, &names);
+        bound["ethtool"] = describe(&binding, &names, &values);
+        bound["pause"] = json!(pause(binding.pause_support()));
+    }
     if let Ok(text) = fs::read_to_string(folder.join("rdma.txt")) {
         let (names, values) = lines(&text);
         bound["rdma"] = describe(&Binding::rdma(driver, &names), &names, &values);
@@ -101,22 +102,24 @@ fn lines(text: &str) -> (Vec<String>, Vec<u64>) {
     text.lines().filter_map(pair).unzip()
 }
 
-/// The slots with their values in base units, and what was not bound.
+/// The slots with their values in base units as they are shown after a first reading, and what was not bound.
 fn describe(binding: &Binding, names: &[String], values: &[u64]) -> Value {
     let mut picked = Vec::new();
     binding.pick(values, &mut picked).unwrap();
-    let slots: BTreeMap<_, _> = binding
-        .layout()
-        .iter()
-        .zip(picked)
-        .map(|(bound, value)| (bound.slot.to_string(), value * bound.scale))
-        .collect();
+    let shown = |(bound, native): (&Bound, u64)| {
+        let mut tracker = Tracker::default();
+        tracker.advance(native, bound.width, bound.overflow, u64::MAX);
+        let value = if bound.kind == Kind::Gauge { Some(native) } else { tracker.total() };
+        (bound.slot.to_string(), value.map(|value| value * bound.scale))
+    };
+    let slots: BTreeMap<_, _> = binding.layout().iter().zip(picked).map(shown).collect();
     let named = |places: &[u32]| places.iter().map(|at| names[*at as usize].trim()).collect::<Vec<_>>();
     json!({
         "slots": slots,
         "missing": binding.missing(),
         "spare": named(binding.spare()),
         "unmapped": named(binding.unmapped()),
+        "no_counters": named(binding.no_counters()),
     })
 }
 

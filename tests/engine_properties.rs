@@ -141,6 +141,7 @@ fn silly_layout() -> impl Strategy<Value = (&'static str, Vec<Bound>)> {
         Bound {
             slot,
             from,
+            from_upper: None,
             scale,
             width: [Width::W8, Width::W16, Width::W32, Width::W64, Width::W64][usize::from(width)],
             overflow: [Overflow::Wrap, Overflow::Saturate, Overflow::None][usize::from(overflow)],

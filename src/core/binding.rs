@@ -18,6 +18,9 @@ pub struct Bound {
     pub slot: Slot,
     /// Its place among the names of the device.
     pub from: u32,
+    /// The place of the upper 32 bits, where the device shows them as a number of their own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from_upper: Option<u32>,
     /// Multiplier from the native unit to the unit the slot is held in (nanoseconds, bytes, thousandths, counts).
     pub scale: u64,
     /// Width of the native value.
@@ -30,12 +33,24 @@ pub struct Bound {
     pub rank: u8,
 }
 
+impl Bound {
+    /// The native value in a reading of the device.
+    fn value(&self, raw: &[u64]) -> u64 {
+        let value = raw[self.from as usize];
+        match self.from_upper {
+            Some(upper) => raw[upper as usize] << 32 | value & u64::from(u32::MAX),
+            None => value,
+        }
+    }
+}
+
 /// The names of one device bound to slots. Not read back from anywhere, so that every place in it exists.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Binding {
     layout: Vec<Bound>,
     name_count: usize,
     unmapped: Vec<u32>,
+    no_counters: Vec<u32>,
     spare: Vec<u32>,
     missing: Vec<Slot>,
 }
@@ -44,22 +59,26 @@ impl Binding {
     /// Binds the names of `ethtool -S`, in the order the kernel gives them.
     #[must_use]
     pub fn new(driver: &'static Driver, names: &[String]) -> Self {
-        Self::of_rows(driver.ethtool, names)
+        Self::of_rows(driver, driver.ethtool, names)
     }
 
     /// Binds the names of a port's RDMA counters.
     #[must_use]
     pub fn rdma(driver: &'static Driver, names: &[String]) -> Self {
-        Self::of_rows(driver.rdma, names)
+        Self::of_rows(driver, driver.rdma, names)
     }
 
-    fn of_rows(rows: &[Row], names: &[String]) -> Self {
+    fn of_rows(driver: &Driver, rows: &[Row], names: &[String]) -> Self {
         let mut best: BTreeMap<Slot, Bound> = BTreeMap::new();
-        let mut unmapped = Vec::new();
-        let mut spare = Vec::new();
+        let [mut unmapped, mut no_counters, mut spare] = [const { Vec::new() }; 3];
         for (from, name) in (0u32..).zip(names) {
-            let Some(bound) = bind(rows, name.trim(), from) else {
-                unmapped.push(from);
+            let Some(bound) = bind(rows, names, from) else {
+                let name = name.trim();
+                if driver.is_no_counter(name) {
+                    no_counters.push(from);
+                } else if !is_upper_half(rows, names, name) {
+                    unmapped.push(from);
+                }
                 continue;
             };
             // The first of equal rank wins: a name that occurs twice is one counter shown twice.
@@ -72,7 +91,8 @@ impl Binding {
         }
         spare.sort_unstable();
         let missing = slots(rows).into_iter().filter(|slot| !best.contains_key(slot)).collect();
-        Self { layout: best.into_values().collect(), name_count: names.len(), unmapped, spare, missing }
+        let layout = best.into_values().collect();
+        Self { layout, name_count: names.len(), unmapped, no_counters, spare, missing }
     }
 
     /// The bound slots, ascending. [`Binding::pick`] gives the values in this order.
@@ -81,10 +101,16 @@ impl Binding {
         &self.layout
     }
 
-    /// Places of names the driver's table does not know.
+    /// Places of counters the driver's table does not know.
     #[must_use]
     pub fn unmapped(&self) -> &[u32] {
         &self.unmapped
+    }
+
+    /// Places of names that are no counters ([`Driver::no_counters`]).
+    #[must_use]
+    pub fn no_counters(&self) -> &[u32] {
+        &self.no_counters
     }
 
     /// Places of names the table knows but a better or an earlier name serves already.
@@ -115,24 +141,39 @@ impl Binding {
         if raw.len() != self.name_count {
             return Err(WrongCount { values: raw.len(), names: self.name_count });
         }
-        out.extend(self.layout.iter().map(|bound| raw[bound.from as usize]));
+        out.extend(self.layout.iter().map(|bound| bound.value(raw)));
         Ok(())
     }
 }
 
-/// The slot of `name`, if a row knows it.
-fn bind(rows: &[Row], name: &str, from: u32) -> Option<Bound> {
+/// The slot of the name at `from`, if a row knows it. A lower half without its upper one is no number.
+fn bind(rows: &[Row], names: &[String], from: u32) -> Option<Bound> {
+    let name = names[from as usize].trim();
     let (row, priority) = rows.iter().find_map(|row| Some((row, row.matches(name)?)))?;
     let slot = slot(row, priority)?;
+    let from_upper = match row.upper_half {
+        Some(upper) => Some(place(names, upper)?),
+        None => None,
+    };
     Some(Bound {
         slot,
         from,
+        from_upper,
         scale: row.unit.scale(),
         width: row.width,
         overflow: row.overflow,
         kind: row.kind,
         rank: row.rank,
     })
+}
+
+/// Whether `name` is the upper half of a number whose lower half is there too.
+fn is_upper_half(rows: &[Row], names: &[String], name: &str) -> bool {
+    rows.iter().any(|row| row.upper_half == Some(name) && place(names, row.pattern).is_some())
+}
+
+fn place(names: &[String], of: &str) -> Option<u32> {
+    (0u32..).zip(names).find(|(_, name)| name.trim() == of).map(|(place, _)| place)
 }
 
 /// `None` for a row whose pattern disagrees with its counter about priorities, which a test of the tables excludes.
@@ -313,6 +354,31 @@ mod tests {
         }
         let alone = Binding::rdma(for_driver("mlx5_core"), &names(&["port_xmit_data"]));
         assert_eq!(alone.layout()[0].scale, 4);
+    }
+
+    #[test]
+    fn a_number_in_two_halves_is_one_counter_and_half_of_it_is_none() {
+        let halves = ["rx_roce_bytes_msd", "rx_crc_errors", "rx_roce_bytes_lsd"];
+        let binding = bind("be2net", &halves);
+        let bytes = ("rdma_rx_bytes".to_owned(), (3 << 32) + 7);
+        assert!(picked(&binding, &[3, 0, 7]).contains(&bytes));
+        assert!(binding.unmapped().is_empty() && binding.spare().is_empty());
+        assert_eq!(bind("be2net", &halves[..1]).unmapped(), [0]);
+        let lower = bind("be2net", &halves[2..]);
+        assert_eq!((lower.unmapped(), lower.layout().len()), (&[0][..], 0));
+    }
+
+    #[test]
+    fn an_identifier_among_the_counters_is_none() {
+        let binding = bind("veth", &["peer_ifindex", "rx_queue_0_drops"]);
+        assert_eq!((binding.no_counters(), binding.unmapped()), (&[0][..], &[1][..]));
+    }
+
+    #[test]
+    fn names_are_bound_with_blanks_inside_and_without_those_around_them() {
+        let gen3 = Binding::rdma(for_driver("irdma"), &names(&["RNR sent", "Nak Sequence Error Implied"]));
+        assert_eq!(gen3.layout().len(), 2);
+        assert_eq!(bind("cxgb4", &["rx_ppp3_frames         ", "rx_pause_frames        "]).layout().len(), 2);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use crate::catalog::{Counter, Family, FamilyKind, Group, Unit};
-use crate::drivers;
+use crate::drivers::{self, Driver, Row};
 
 const HEAD: &str = "\
 # Metrics
@@ -14,7 +14,7 @@ This page is generated from the catalogue in `src/core/catalog`; `rocewatch coun
 * `rx` pause: the peer told this port to stop, so this port's transmit side is held. `tx` pause: this port told its peer
   to stop, so this host is the slow one. They are different faults with different owners.
 * A counter of a NIC is shown as the kernel counts it, in base units; 32-bit counters are widened, so that they do not
-  fall when they wrap. Several native names in one cell: the first one present is used, never a sum.
+  fall when they wrap. Several native names of one driver: the first one present is used, never a sum.
 * `{prio}` in a native name is the priority, 0 to 7. `priority=\"global\"` in watchdog metrics is 802.3x pause.
 * `device` and `port` name the RDMA device and its port and are empty without one.
 ";
@@ -47,35 +47,41 @@ fn chapter(page: &mut String, group: Group) {
     sources(page, group);
 }
 
-/// Where the chapter's native counters come from, one column per driver.
+/// Where the chapter's native counters come from, driver by driver.
 fn sources(page: &mut String, group: Group) {
     let counters: Vec<_> =
         Counter::ALL.iter().filter(|counter| counter.entry().family.group == group).collect();
     if counters.is_empty() {
         return;
     }
-    let names: Vec<_> = drivers::ALL.iter().map(|driver| driver.name).collect();
     line(page, format_args!("\nNative names by driver, and where the meaning is written down:\n"));
-    line(page, format_args!("| counter | {} | reference |", names.join(" | ")));
-    line(page, format_args!("| ---{} | --- |", " | ---".repeat(names.len())));
+    line(page, format_args!("| counter | native names | reference |"));
+    line(page, format_args!("| --- | --- | --- |"));
     for counter in counters {
-        let cells: Vec<_> = drivers::ALL.iter().map(|driver| native_names(driver, *counter)).collect();
-        line(
-            page,
-            format_args!("| {} | {} | {} |", series(*counter), cells.join(" | "), counter.entry().source),
-        );
+        let of_driver = |driver: &&Driver| {
+            let names = native_names(driver, *counter)?;
+            Some(format!("{} {names}", driver.name))
+        };
+        let names = drivers::ALL.iter().filter_map(of_driver).collect::<Vec<_>>().join("; ");
+        line(page, format_args!("| {} | {names} | {} |", series(*counter), counter.entry().source));
     }
 }
 
-/// The native names a driver has for `counter`, best rank first; a dash if it has none.
-fn native_names(driver: &drivers::Driver, counter: Counter) -> String {
+/// The native names a driver has for `counter`, best rank first.
+fn native_names(driver: &Driver, counter: Counter) -> Option<String> {
     let rows = driver.ethtool.iter().chain(driver.rdma).filter(|row| row.counter == counter);
-    let mut ranked: Vec<_> = rows.map(|row| (row.rank, format!("`{}`", row.pattern))).collect();
+    let mut ranked: Vec<_> = rows.map(|row| (row.rank, native_name(row))).collect();
     ranked.sort_by_key(|(rank, _)| *rank);
-    if ranked.is_empty() {
-        return "–".into();
+    let names: Vec<_> = ranked.into_iter().map(|(_, name)| name).collect();
+    (!names.is_empty()).then(|| names.join(", "))
+}
+
+/// The native name of a row; both where a number comes in halves.
+fn native_name(row: &Row) -> String {
+    match row.upper_half {
+        Some(upper) => format!("`{upper}` and `{}`", row.pattern),
+        None => format!("`{}`", row.pattern),
     }
-    ranked.into_iter().map(|(_, name)| name).collect::<Vec<_>>().join(", ")
 }
 
 /// The series a counter feeds: its family with the fixed labels.

@@ -170,7 +170,8 @@ fn complete_layout() -> Vec<Bound> {
     });
     let bound = |(from, slot): (u32, Slot)| {
         let kind = if slot.counter().is_gauge() { Kind::Gauge } else { Kind::Counter };
-        Bound { slot, from, scale: 1, width: Width::W64, overflow: Overflow::Wrap, kind, rank: 0 }
+        let (width, overflow) = (Width::W64, Overflow::Wrap);
+        Bound { slot, from, from_upper: None, scale: 1, width, overflow, kind, rank: 0 }
     };
     (0..).zip(slots).map(bound).collect()
 }

@@ -221,6 +221,8 @@ counters! {
         -> "rocewatch_rdma_requests_total" [kind "write"], MLX5_IB;
     RdmaReadRequests "rdma_read_requests" = rdma_read_requests rx
         -> "rocewatch_rdma_requests_total" [kind "read"], MLX5_IB;
+    RdmaSendRequests "rdma_send_requests" = rdma_send_requests rx
+        -> "rocewatch_rdma_requests_total" [kind "send"], BNXT_RE;
     RdmaAtomicRequests "rdma_atomic_requests" = rdma_atomic_requests rx
         -> "rocewatch_rdma_requests_total" [kind "atomic"], MLX5_IB;
 
@@ -257,6 +259,8 @@ counters! {
     TransportRetriesExceeded "transport_retries_exceeded" = rdma_retries_exceeded tx
         -> "rocewatch_transport_retries_exceeded_total", MLX5_IB;
     RnrNaks "rnr_naks" = rdma_rnr_naks_received rx -> "rocewatch_rnr_naks_total", MLX5_IB;
+    RnrNaksSent "rnr_naks_sent" = rdma_rnr_naks_sent tx -> "rocewatch_rnr_naks_sent_total",
+        "kernel: infiniband/sw/rxe/rxe_hw_counters.c";
     RnrRetriesExceeded "rnr_retries_exceeded" = rdma_rnr_retries_exceeded tx
         -> "rocewatch_rnr_retries_exceeded_total", MLX5_IB;
     AdaptiveRetransmits "adaptive_retransmits" = rdma_adaptive_retransmits tx
@@ -287,6 +291,8 @@ counters! {
     PhyPcsSymbolErrors "phy_pcs_symbol_errors" = pcs_symbol_errors rx
         -> "rocewatch_phy_pcs_symbol_errors_total", MLX5;
     PhyCrcErrors "phy_crc_errors" = fcs_errors rx -> "rocewatch_phy_crc_errors_total", MLX5;
+    PhyLocalFaults "phy_local_faults" = mac_local_faults rx -> "rocewatch_phy_faults_total" [seen_by "port"], ICE;
+    PhyRemoteFaults "phy_remote_faults" = mac_remote_faults tx -> "rocewatch_phy_faults_total" [seen_by "peer"], ICE;
     PhyFecCorrectedBits "phy_fec_corrected_bits" = fec_corrected_bits rx
         -> "rocewatch_phy_fec_corrected_bit_errors_total", MLX5;
     PhyFecCorrectedBlocks "phy_fec_corrected_blocks" = fec_corrected_blocks rx

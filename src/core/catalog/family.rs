@@ -342,7 +342,9 @@ mod tests {
         let family = Family::named("rocewatch_pfc_rx_pause_seconds_total").unwrap();
         let help = family.help();
         assert!(
-            help.ends_with("mlx5_core rx_prio{prio}_pause_duration; bnxt_en pfc_pri{prio}_rx_duration_us"),
+            help.contains(
+                "; from mlx5_core rx_prio{prio}_pause_duration; mlx4_en rx_pause_duration_prio_{prio}; "
+            ) && help.ends_with("; ionic rx_pripause_{prio}_1us_count"),
             "{help}"
         );
         assert!(family.is_per_priority());

@@ -35,7 +35,7 @@ pub(super) const FAMILIES: &[Family] = families! {
         counter Count PORT "rocewatch_rdma_transmit_packets_total"
             "Packets of RDMA traffic sent by this function";
         counter Count PORT "rocewatch_rdma_requests_total"
-            "RDMA requests received from peers, by kind (write, read, atomic)";
+            "RDMA requests received from peers, by kind (write, read, send, atomic)";
     }
     Pause {
         counter Seconds QUEUE "rocewatch_pfc_rx_pause_seconds_total"
@@ -140,6 +140,8 @@ pub(super) const FAMILIES: &[Family] = families! {
             "Connections of this host broken because all retries went unanswered";
         counter Count PORT "rocewatch_rnr_naks_total"
             "Requests of this host answered by receiver not ready";
+        counter Count PORT "rocewatch_rnr_naks_sent_total"
+            "Requests of peers answered by receiver not ready: this host is slow";
         counter Count PORT "rocewatch_rnr_retries_exceeded_total"
             "Connections of this host broken because the receiver was not ready too often";
         counter Count PORT "rocewatch_adaptive_retransmits_total"
@@ -166,6 +168,8 @@ pub(super) const FAMILIES: &[Family] = families! {
             "Symbol errors that forward error correction could not repair";
         counter Count PORT "rocewatch_phy_crc_errors_total"
             "Frames with a wrong frame check sequence";
+        counter Count PORT "rocewatch_phy_faults_total"
+            "Faults of the link, by who saw them: this port for what it receives, its peer for what this port sends";
         counter Count PORT "rocewatch_phy_fec_corrected_bit_errors_total"
             "Bit errors repaired by forward error correction";
         counter Count PORT "rocewatch_phy_fec_corrected_blocks_total"

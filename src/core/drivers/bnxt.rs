@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use super::NativeUnit::{Bits, Bytes, Events, Frames, Micros, Packets};
 use super::{
-    Caps, Driver, Levers, LinkEffect, NamesEffect, PacketScope, PauseCounted, PauseScope, PauseTime, PfcOff,
-    Refresh, Row, XonFrames, row,
+    Caps, Driver, Evidence, Levers, LinkEffect, NamesEffect, PacketScope, PauseCounted, PauseScope,
+    PauseTime, PfcOff, Refresh, Row, XonFrames, row,
 };
 use crate::action::Disruption;
 use crate::catalog::Counter as C;
@@ -14,9 +14,11 @@ use crate::catalog::Counter as C;
 /// bnxt.
 pub(super) const DRIVER: Driver = Driver {
     name: "bnxt_en",
+    hardware: "Broadcom NetXtreme-E and -C",
     aliases: &["bnxt_en", "bnxt_re"],
     ethtool: ETHTOOL,
     rdma: RDMA,
+    no_counters: &["active_*", "watermark_*", "db_fifo_register"],
     caps: Caps {
         // The firmware writes the block once in `stats-block-usecs`, one second unless set otherwise, while the link
         // is up.
@@ -40,6 +42,15 @@ pub(super) const DRIVER: Driver = Driver {
             link_bounce: Some(Disruption::Device),
         },
     },
+    evidence: Evidence::Fixture,
+    notes: &[
+        "Firmware without extended port statistics counts pause frames and no pause time.",
+        "Traffic of a priority is that of its hardware queue, and is there once the map to queues is known: the number \
+         of counters changes at run time. `*_cosN` are queues and no priorities.",
+        "A firmware reset can show as a jump of 2^40 and more (bnxt_add_one_ctr), which is not believed.",
+        "After one failed query bnxt_re stops refreshing its error counters until it is loaded again.",
+        "It refuses a PFC mask while a firmware agent owns it.",
+    ],
 };
 
 const ETHTOOL: &[Row] = &[
@@ -105,4 +116,5 @@ const RDMA: &[Row] = &[
     row("rx_write_req", C::RdmaWriteRequests, Events),
     row("rx_read_req", C::RdmaReadRequests, Events),
     row("rx_atomic_req", C::RdmaAtomicRequests, Events),
+    row("rx_send_req", C::RdmaSendRequests, Events),
 ];

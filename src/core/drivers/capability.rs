@@ -25,6 +25,19 @@ pub struct Caps {
     pub levers: Levers,
 }
 
+impl Caps {
+    /// Those of an RDMA device whose network interface is another driver's: it has counters and nothing else.
+    pub const RDMA_ONLY: Self = Self {
+        refresh: Refresh::Live,
+        pause_time: PauseTime::None,
+        pause_counted: PauseCounted::Unknown,
+        priority_packets: PacketScope::None,
+        pause_scope: PauseScope::Priority,
+        xon_frames: XonFrames::PerhapsAmong,
+        levers: Levers::NONE,
+    };
+}
+
 /// How fresh the values of a reading are. A refresh measured while running, or one the operator set on the NIC,
 /// overrides this.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -144,6 +157,12 @@ pub struct PfcOff {
     pub pause_names: NamesEffect,
 }
 
+impl PfcOff {
+    /// What nobody has looked into.
+    pub const UNTABLED: Self =
+        Self { disruption: Disruption::Device, link: LinkEffect::Flaps, pause_names: NamesEffect::Vanish };
+}
+
 /// What a change does to the link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -168,14 +187,19 @@ impl Levers {
     /// What nobody has tabled: every lever may exist and may disturb the whole device.
     pub const UNTABLED: Self = Self {
         prevention_timeout: Some(Disruption::Device),
-        pfc_off: Some(PfcOff {
-            disruption: Disruption::Device,
-            link: LinkEffect::Flaps,
-            pause_names: NamesEffect::Vanish,
-        }),
+        pfc_off: Some(PfcOff::UNTABLED),
         pause_off: Some(Disruption::Device),
         devlink_recover: Some(Disruption::Device),
         link_bounce: Some(Disruption::Device),
+    };
+
+    /// A device without a netdev of its own, on which nothing of all this can be set.
+    pub const NONE: Self = Self {
+        prevention_timeout: None,
+        pfc_off: None,
+        pause_off: None,
+        devlink_recover: None,
+        link_bounce: None,
     };
 
     /// How far `kind` reaches on this driver; `None` if it has no such lever. What `exec` disturbs is declared in the

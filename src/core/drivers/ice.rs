@@ -1,10 +1,10 @@
 //! Intel E800: ice. It counts pause frames, stop and go apart, and no pause time.
-//! Names from Linux 6.12 `ice/ice_ethtool.c`. The counters of its RDMA half, irdma, are not tabled.
+//! Names from Linux 6.12 `ice/ice_ethtool.c`.
 
-use super::NativeUnit::{Bytes, Frames, Packets};
+use super::NativeUnit::{Bytes, Events, Frames, Packets};
 use super::{
-    Caps, Driver, Levers, LinkEffect, NamesEffect, PacketScope, PauseCounted, PauseScope, PauseTime, PfcOff,
-    Refresh, Row, XonFrames, row,
+    Caps, Driver, Evidence, Levers, LinkEffect, NamesEffect, PacketScope, PauseCounted, PauseScope,
+    PauseTime, PfcOff, Refresh, Row, XonFrames, irdma, row,
 };
 use crate::action::Disruption;
 use crate::catalog::Counter as C;
@@ -12,9 +12,11 @@ use crate::catalog::Counter as C;
 /// ice.
 pub(super) const DRIVER: Driver = Driver {
     name: "ice",
-    aliases: &["ice"],
+    hardware: "Intel E810, E823 and E830",
+    aliases: &["ice", "irdma"],
     ethtool: ETHTOOL,
-    rdma: &[],
+    rdma: irdma::RDMA,
+    no_counters: &[],
     caps: Caps {
         refresh: Refresh::Live,
         pause_time: PauseTime::None,
@@ -38,6 +40,12 @@ pub(super) const DRIVER: Driver = Driver {
             link_bounce: Some(Disruption::Device),
         },
     },
+    evidence: Evidence::Fixture,
+    notes: &[
+        irdma::NOTES[0],
+        irdma::NOTES[1],
+        "It refuses a PFC mask while the firmware's LLDP agent owns it (private flag `fw-lldp-agent`), and in a bond.",
+    ],
 };
 
 const ETHTOOL: &[Row] = &[
@@ -56,4 +64,6 @@ const ETHTOOL: &[Row] = &[
     // Without the suffix it counts the function, not the port.
     row("rx_dropped", C::RxNoBuffer, Packets),
     row("rx_crc_errors.nic", C::PhyCrcErrors, Packets),
+    row("mac_local_faults.nic", C::PhyLocalFaults, Events),
+    row("mac_remote_faults.nic", C::PhyRemoteFaults, Events),
 ];

@@ -3,8 +3,8 @@
 
 use super::NativeUnit::{Bits, Bytes, Events, Frames, Micros, Packets, Percent, Seconds, Words4};
 use super::{
-    Caps, Driver, Levers, LinkEffect, NamesEffect, PacketScope, PauseCounted, PauseScope, PauseTime, PfcOff,
-    Refresh, Row, XonFrames, row,
+    Caps, Driver, Evidence, Levers, LinkEffect, NamesEffect, PacketScope, PauseCounted, PauseScope,
+    PauseTime, PfcOff, Refresh, Row, XonFrames, row,
 };
 use crate::action::Disruption;
 use crate::catalog::Counter as C;
@@ -12,10 +12,13 @@ use crate::catalog::Counter as C;
 /// mlx5.
 pub(super) const DRIVER: Driver = Driver {
     name: "mlx5_core",
+    hardware: "NVIDIA ConnectX-4 and later, BlueField",
     // mlx5e_rep is the uplink representor of a switchdev node, which is its physical port.
     aliases: &["mlx5_core", "mlx5e_rep", "mlx5_ib"],
     ethtool: ETHTOOL,
     rdma: RDMA,
+    // Linux 6.17 and later; they mean something in pairs alone: congested while high is above low.
+    no_counters: &["pci_bw_inbound_*", "pci_bw_outbound_*"],
     caps: Caps {
         // Every call asks the firmware, about 39 commands long.
         refresh: Refresh::Live,
@@ -38,6 +41,13 @@ pub(super) const DRIVER: Driver = Driver {
             link_bounce: Some(Disruption::Device),
         },
     },
+    evidence: Evidence::Fixture,
+    notes: &[
+        "Pause counters of a priority exist only while PFC is on for it, those of 802.3x only while that is on: a name \
+         that is missing says nothing about pause.",
+        "The congestion counters of a RoCE LAG are sums over its ports.",
+        "A virtual function has no port counters.",
+    ],
 };
 
 const ETHTOOL: &[Row] = &[
