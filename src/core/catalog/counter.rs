@@ -272,11 +272,11 @@ counters! {
         -> "rocewatch_duplicate_requests_total", MLX5_IB;
     IcrcErrors "icrc_errors" = icrc_errors rx -> "rocewatch_icrc_errors_total", MLX5_IB;
     RequesterCqeErrors "requester_cqe_errors" = rdma_requester_cqe_errors tx
-        -> "rocewatch_cqe_errors_total" [side "requester", kind "error"], MLX5_IB;
+        -> "rocewatch_cqe_errors_total" [side "requester", kind "any"], MLX5_IB;
     RequesterFlushErrors "requester_flush_errors" = rdma_requester_flush_errors tx
         -> "rocewatch_cqe_errors_total" [side "requester", kind "flush"], MLX5_IB;
     ResponderCqeErrors "responder_cqe_errors" = rdma_responder_cqe_errors rx
-        -> "rocewatch_cqe_errors_total" [side "responder", kind "error"], MLX5_IB;
+        -> "rocewatch_cqe_errors_total" [side "responder", kind "any"], MLX5_IB;
     ResponderFlushErrors "responder_flush_errors" = rdma_responder_flush_errors rx
         -> "rocewatch_cqe_errors_total" [side "responder", kind "flush"], MLX5_IB;
     RequesterAccessErrors "requester_access_errors" = rdma_requester_remote_access_errors tx

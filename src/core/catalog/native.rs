@@ -155,7 +155,8 @@ pub(super) const FAMILIES: &[Family] = families! {
         counter Count PORT "rocewatch_icrc_errors_total"
             "RoCE packets whose invariant checksum was wrong: damaged on the way here";
         counter Count PORT "rocewatch_cqe_errors_total"
-            "Work requests that ended in an error, by side (requester, responder) and kind (error, flush)";
+            "Work requests that ended in an error, by side (requester, responder) and kind: any, and among those flush, \
+             which only follow from a connection that was torn down";
         counter Count PORT "rocewatch_remote_access_errors_total"
             "Requests refused for lack of access rights, by side (requester, responder)";
         counter Count PORT "rocewatch_remote_invalid_requests_total"
