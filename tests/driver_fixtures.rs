@@ -35,35 +35,6 @@ fn every_driver_has_a_fixture_that_says_where_it_comes_from() {
     }
 }
 
-/// Outputs of real NICs that people published; they stay outside the project.
-const CAPTURES: &[(&str, &str, PauseEvidence, PauseEvidence)] = &[
-    // PFC is off here, 802.3x is on.
-    ("mlx5-1.txt", "mlx5_core", PauseEvidence::Absent, PauseEvidence::Time),
-    ("bnxt_en-1.txt", "bnxt_en", PauseEvidence::Time, PauseEvidence::Frames),
-    ("bnxt_en-2.txt", "bnxt_en", PauseEvidence::Time, PauseEvidence::Frames),
-    ("ice-1.txt", "ice", PauseEvidence::Frames, PauseEvidence::Frames),
-    ("igb-1.txt", "igb", PauseEvidence::Absent, PauseEvidence::Frames),
-    ("virtio-1.txt", "virtio_net", PauseEvidence::Absent, PauseEvidence::Absent),
-    ("veth-1.txt", "veth", PauseEvidence::Absent, PauseEvidence::Absent),
-];
-
-#[test]
-fn a_real_nic_offers_the_pause_that_its_names_show() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/captures/ethtool");
-    if !root.is_dir() {
-        eprintln!("skipped: no {}", root.display());
-        return;
-    }
-    for (file, driver, priority, global) in CAPTURES {
-        let (names, _) = lines(&fs::read_to_string(root.join(file)).unwrap());
-        assert!(!names.is_empty(), "{file}");
-        let support = Binding::new(drivers::for_driver(driver), &names).pause_support();
-        let three = Queue::all().nth(3).unwrap();
-        assert_eq!(support.get(three, Direction::Rx), *priority, "{file} priority 3");
-        assert_eq!(support.get(Queue::Global, Direction::Rx), *global, "{file} 802.3x");
-    }
-}
-
 /// The folders under tests/fixtures that hold the names of a device.
 fn folders() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
