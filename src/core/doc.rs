@@ -1,9 +1,13 @@
-//! Renders the reference page of the metrics from the catalogue and the driver tables. Writes no file itself.
+//! Renders the reference pages from the catalogue and the driver tables: the metrics, and the NICs. Writes no file itself.
+
+mod nics;
 
 use std::fmt::Write;
 
 use crate::catalog::{Counter, Family, FamilyKind, Group, Unit};
 use crate::drivers::{self, Driver, Row};
+
+pub use nics::nics;
 
 const HEAD: &str = "\
 # Metrics

@@ -43,7 +43,6 @@ pub(super) const DRIVER: Driver = Driver {
     },
     evidence: Evidence::Fixture,
     notes: &[
-        "It counts no ECN marks and no congestion notifications.",
         "Its RDMA counters stand with the port or, on older firmware, with the device; both may be missing.",
     ],
 };

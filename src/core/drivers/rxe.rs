@@ -15,9 +15,7 @@ pub(super) const DRIVER: Driver = Driver {
     no_counters: &[],
     caps: Caps::RDMA_ONLY,
     evidence: Evidence::Fixture,
-    notes: &[
-        "It counts neither ECN marks nor congestion notifications, and its interface is another driver's.",
-    ],
+    notes: &[],
 };
 
 const RDMA: &[Row] = &[
