@@ -237,8 +237,9 @@ fn no_driver_of_the_survey_is_without_a_table() {
         assert!(tables(driver).next().is_some(), "{driver}");
         assert_ne!(drivers::for_driver(driver).name, "generic", "{driver}");
     }
-    let tabled: BTreeSet<_> = HALVES.iter().map(|(table, ..)| *table).chain(["generic"]).collect();
-    assert_eq!(tabled, drivers::ALL.iter().map(|driver| driver.name).collect());
+    for (table, ..) in HALVES {
+        assert_eq!(drivers::for_driver(table).name, *table);
+    }
 }
 
 #[test]

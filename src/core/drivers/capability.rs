@@ -26,16 +26,20 @@ pub struct Caps {
 }
 
 impl Caps {
-    /// Those of an RDMA device whose network interface is another driver's: it has counters and nothing else.
-    pub const RDMA_ONLY: Self = Self {
-        refresh: Refresh::Live,
+    /// What nobody has looked into. Nothing honest is taken for granted: a table says of its driver what it knows, and
+    /// leaves the rest at this.
+    pub const UNTABLED: Self = Self {
+        refresh: Refresh::Unknown,
         pause_time: PauseTime::None,
         pause_counted: PauseCounted::Unknown,
         priority_packets: PacketScope::None,
         pause_scope: PauseScope::Priority,
         xon_frames: XonFrames::PerhapsAmong,
-        levers: Levers::NONE,
+        levers: Levers::UNTABLED,
     };
+
+    /// Those of an RDMA device whose network interface is another driver's: it has counters and nothing else.
+    pub const RDMA_ONLY: Self = Self { refresh: Refresh::Live, levers: Levers::NONE, ..Self::UNTABLED };
 }
 
 /// How fresh the values of a reading are. A refresh measured while running, or one the operator set on the NIC,

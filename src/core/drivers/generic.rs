@@ -2,10 +2,7 @@
 //! A pause time is never among them, since its unit differs from driver to driver.
 
 use super::NativeUnit::{Events, Frames, Packets, Words4};
-use super::{
-    Caps, Driver, Evidence, Levers, PacketScope, PauseCounted, PauseScope, PauseTime, Refresh, Row,
-    XonFrames, row,
-};
+use super::{Caps, Driver, Evidence, Row, row};
 use crate::catalog::Counter as C;
 
 /// The fallback.
@@ -17,15 +14,7 @@ pub(super) const DRIVER: Driver = Driver {
     rdma: PORT_COUNTERS,
     // veth puts the number of its other end among its counters.
     no_counters: &["peer_ifindex"],
-    caps: Caps {
-        refresh: Refresh::Unknown,
-        pause_time: PauseTime::None,
-        pause_counted: PauseCounted::Unknown,
-        priority_packets: PacketScope::None,
-        pause_scope: PauseScope::Priority,
-        xon_frames: XonFrames::PerhapsAmong,
-        levers: Levers::UNTABLED,
-    },
+    caps: Caps::UNTABLED,
     // Read on veth and virtio interfaces, which have no pause.
     evidence: Evidence::RealKernel,
     notes: &[
