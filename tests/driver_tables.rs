@@ -130,13 +130,15 @@ const UNMAPPED: &[(&str, &str, &str)] = &[
     ("efa", "rdma_read_wr_err rdma_write_wr_err cmds_err", "faults of an application or of the setup"),
     ("erdma", "rx_bps_limit_drop_cnt rx_pps_limit_drop_cnt", "limits of the cloud, no fault of a fabric"),
     ("erdma", "tx_bps_limit_drop_cnt tx_pps_limit_drop_cnt", "limits of the cloud, no fault of a fabric"),
-    ("rdma_rxe", "completer_retry_err ack_deferred", "steps of the software, no events of the wire"),
+    ("rdma_rxe", "ack_deferred", "a step of the software, no event of the wire"),
 ];
 
 /// Rows the survey does not have, from the same driver sources: traffic on the wire, mostly.
 const BEYOND: &[(&str, &str)] = &[
     ("bnxt_en", "rx_bytes tx_bytes rx_total_frames tx_total_frames"),
     ("bnxt_re", "rx_send_req"),
+    ("irdma", "RetransSegs"),
+    ("efa", "retrans_pkts retrans_timeout_events"),
     ("ice", "rx_bytes.nic tx_bytes.nic mac_local_faults.nic mac_remote_faults.nic"),
     ("mlx4_en", "rx_packets_phy rx_bytes_phy tx_packets_phy tx_bytes_phy"),
     ("mlx4_ib", "port_xmit_data port_rcv_data port_xmit_packets port_rcv_packets link_downed"),

@@ -263,6 +263,8 @@ counters! {
         "kernel: infiniband/sw/rxe/rxe_hw_counters.c";
     RnrRetriesExceeded "rnr_retries_exceeded" = rdma_rnr_retries_exceeded tx
         -> "rocewatch_rnr_retries_exceeded_total", MLX5_IB;
+    Retransmits "retransmits" = rdma_retransmits tx -> "rocewatch_retransmits_total",
+        "kernel: infiniband/sw/rxe/rxe_hw_counters.c";
     AdaptiveRetransmits "adaptive_retransmits" = rdma_adaptive_retransmits tx
         -> "rocewatch_adaptive_retransmits_total", MLX5_IB;
     AdaptiveRetransmitTimeouts "adaptive_retransmit_timeouts" = rdma_adaptive_retransmit_timeouts tx

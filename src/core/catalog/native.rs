@@ -144,6 +144,8 @@ pub(super) const FAMILIES: &[Family] = families! {
             "Requests of peers answered by receiver not ready: this host is slow";
         counter Count PORT "rocewatch_rnr_retries_exceeded_total"
             "Connections of this host broken because the receiver was not ready too often";
+        counter Count PORT "rocewatch_retransmits_total"
+            "Packets this host sent again, because they were not acknowledged or were reported lost";
         counter Count PORT "rocewatch_adaptive_retransmits_total"
             "Adaptive retransmissions of this host";
         counter Count PORT "rocewatch_adaptive_retransmit_timeouts_total"

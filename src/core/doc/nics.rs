@@ -40,7 +40,7 @@ const SOUGHT: [(&str, &[C]); 11] = [
     ("RDMA traffic", &[C::RdmaRxPackets, C::RdmaRxBytes]),
     ("ECN marks", &[C::EcnMarkedPackets]),
     ("congestion notifications", &[C::CnpReceived, C::CnpHandled]),
-    ("RDMA retransmissions", &[C::LocalAckTimeouts, C::PacketSequenceErrors]),
+    ("RDMA retransmissions", &[C::Retransmits, C::LocalAckTimeouts, C::PacketSequenceErrors]),
 ];
 
 /// The whole page in Markdown.

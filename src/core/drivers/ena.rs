@@ -1,7 +1,8 @@
 //! Amazon EC2: ena, and efa beside it. EC2 has no pause.
-//! Names from Linux 6.12 `amazon/ena/ena_ethtool.c` and `infiniband/hw/efa/efa_verbs.c`.
+//! Names from Linux 6.12 `amazon/ena/ena_ethtool.c` and `infiniband/hw/efa/efa_verbs.c`, and from later ones where it
+//! says so.
 
-use super::NativeUnit::{Bytes, Packets};
+use super::NativeUnit::{Bytes, Events, Packets};
 use super::{
     Caps, Driver, Evidence, Levers, PacketScope, PauseCounted, PauseScope, PauseTime, Refresh, Row,
     XonFrames, row,
@@ -46,4 +47,7 @@ const RDMA: &[Row] = &[
     row("rx_pkts", C::RdmaRxPackets, Packets),
     row("tx_pkts", C::RdmaTxPackets, Packets),
     row("rx_drops", C::RdmaRxDiscards, Packets),
+    // Of later kernels.
+    row("retrans_pkts", C::Retransmits, Packets),
+    row("retrans_timeout_events", C::LocalAckTimeouts, Events),
 ];

@@ -18,6 +18,7 @@ pub(super) const RDMA: &[Row] = &[
     row("iwInRdmaWrites", C::RdmaWriteRequests, Events),
     row("iwInRdmaSends", C::RdmaSendRequests, Events),
     // Third generation (E830 and IPU). These names do hold blanks, as sysfs files too.
+    row("RetransSegs", C::Retransmits, Packets),
     row("RNR sent", C::RnrNaksSent, Events),
     row("RNR received", C::RnrNaks, Events),
     row("Nak Sequence Error", C::PacketSequenceErrors, Events),

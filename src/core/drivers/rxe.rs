@@ -26,6 +26,7 @@ const RDMA: &[Row] = &[
     row("rcvd_rnr_err", C::RnrNaks, Events),
     row("send_rnr_err", C::RnrNaksSent, Events),
     row("rcvd_seq_err", C::PacketSequenceErrors, Events),
+    row("completer_retry_err", C::Retransmits, Events),
     row("retry_exceeded_err", C::TransportRetriesExceeded, Events),
     row("retry_rnr_exceeded_err", C::RnrRetriesExceeded, Events),
     row("send_err", C::RdmaTxErrors, Events),
