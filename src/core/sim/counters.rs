@@ -100,6 +100,7 @@ const MEANINGS: &[(C, Meaning)] = &[
     (C::PfcRxPauseTransitions, Meaning::Ends(Rx)),
     (C::PfcTxPauseTransitions, Meaning::Ends(Tx)),
     (C::GlobalRxPauseTransitions, Meaning::Ends(Rx)),
+    (C::GlobalTxPauseTransitions, Meaning::Ends(Tx)),
     (C::PriorityRxPackets, Meaning::Packets(Rx)),
     (C::PriorityTxPackets, Meaning::Packets(Tx)),
     (C::PriorityRxBytes, Meaning::Bytes(Rx)),
@@ -180,6 +181,9 @@ impl Directory {
         let meaning = Meaning::of(row.counter);
         let mask = row.width.max() & shown.mask;
         let scale = row.unit.scale();
+        if let Some(upper) = row.upper_half {
+            self.push(upper.to_owned(), Meaning::Still, Queue::Global, 1, 0, seed);
+        }
         if !row.is_per_priority() {
             if !(vanish && meaning.is_pause() && !shown.global) {
                 self.push(row.pattern.to_owned(), meaning, Queue::Global, scale, mask, seed);

@@ -37,7 +37,7 @@ fn grown(nic: &mut Nic, name: &str, from: u64, until: u64) -> u64 {
 
 #[test]
 fn every_name_of_the_table_is_there_while_pfc_and_pause_are_on() {
-    for driver in ["mlx5_core", "bnxt_en", "ice"] {
+    for driver in drivers::ALL.iter().map(|driver| driver.name) {
         let spec = PortSpec {
             pfc: PriorityMask(0xff),
             pause: PauseConfig { rx: true, tx: true },
