@@ -95,8 +95,9 @@ pub struct PortView {
     pub interval: Duration,
     /// The decision window in force.
     pub detect: Duration,
-    /// The longest time in which an unbroken pause is found, at the present pace.
-    pub detect_bound: Duration,
+    /// The longest time in which an unbroken pause is found on any queue of it, at the present pace and by what is known
+    /// of who wants to send; `None` where none would be found at all.
+    pub detect_bound: Option<Duration>,
     /// How often its source refreshes; zero for a live one.
     pub refresh: Duration,
     /// Whether it is in maintenance.

@@ -162,8 +162,8 @@ fn quality<'a>(sheet: &mut Sheet<'a>, port: &PortView, labels: &Labels<'a>, mome
     // A port without pause counters detects nothing, however fast.
     if port.pause_known != PauseKnown::Absent {
         sheet.add(const { family("rocewatch_watchdog_detect_seconds") }, labels, port.detect);
-        sheet.add(const { family("rocewatch_watchdog_detect_bound_seconds") }, labels, port.detect_bound);
     }
+    sheet.add_known(const { family("rocewatch_watchdog_detect_bound_seconds") }, labels, port.detect_bound);
     sheet.add(const { family("rocewatch_watchdog_poll_interval_seconds") }, labels, port.interval);
     let age = port.read_at.map(|at| moment.age(at));
     sheet.add_known(const { family("rocewatch_watchdog_read_age_seconds") }, labels, age);

@@ -80,7 +80,10 @@ fn write_port(html: &mut String, port: &PortView, moment: &Moment) -> fmt::Resul
         None if port.accounts.failures > 0 => html.write_str("<span class=\"bad\">cannot be read</span>")?,
         None => html.write_str("not yet")?,
     }
-    writeln!(html, "</td><td>{}</td></tr>", Span(port.detect_bound))
+    match port.detect_bound {
+        Some(bound) => writeln!(html, "</td><td>{}</td></tr>", Span(bound)),
+        None => writeln!(html, "</td><td class=\"dim\">none would be found now</td></tr>"),
+    }
 }
 
 fn link(port: &PortView) -> String {

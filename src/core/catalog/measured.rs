@@ -121,7 +121,7 @@ pub(super) const FAMILIES: &[Family] = families! {
         gauge Seconds PORT "rocewatch_watchdog_detect_seconds"
             "Length of the window a storm must fill on this port, with its refresh and pace taken into account";
         gauge Seconds PORT "rocewatch_watchdog_detect_bound_seconds"
-            "Time within which an unbroken pause is found on this port at its present pace";
+            "Time within which an unbroken pause is found on every armed queue of this port, at its present pace";
         gauge Ratio ["direction"] "rocewatch_watchdog_threshold_ratio"
             "Share of the detection window that must be paused to make a storm";
         gauge Seconds ["direction"] "rocewatch_watchdog_hold_seconds"

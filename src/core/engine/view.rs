@@ -163,14 +163,12 @@ impl Engine {
     }
 
     fn queue_view(&self, port: &Port, queue: &QueueState) -> QueueView {
-        let watched = port.is_watched(queue);
-        let quiet = queue.blind.is_none() && !matches!(queue.phase, Phase::Suspended(_));
         let evidence = queue.evidence;
         QueueView {
             queue: queue.queue,
             direction: queue.direction,
-            watched,
-            armed: watched && quiet && queue.detect_fits == Fit::Fits && self.mode() != Mode::Off,
+            watched: port.is_watched(queue),
+            armed: self.is_armed(port, queue),
             phase: queue.phase,
             share: evidence.map(|evidence| evidence.share),
             demand_unknown: evidence.is_some_and(|e| e.unbroken && e.demand == Demand::Unknown)
@@ -183,9 +181,19 @@ impl Engine {
         }
     }
 
-    /// The upper bound of the promise at the port's present pace: a reading that holds the onset, the window, the
-    /// reading that decides, and one read.
-    fn detect_bound(&self, port: &Port) -> Duration {
+    /// Whether a storm of the queue would be found now.
+    fn is_armed(&self, port: &Port, queue: &QueueState) -> bool {
+        port.is_watched(queue)
+            && queue.blind.is_none()
+            && !matches!(queue.phase, Phase::Suspended(_))
+            && queue.detect_fits == Fit::Fits
+            && self.mode() != Mode::Off
+    }
+
+    /// The upper bound of the promise at the port's present pace, for the slowest of its armed queues: a reading that
+    /// holds the onset, the window, the reading that decides, and one read. A pause of which nobody knows whether it
+    /// holds anything up is a storm only after [`Rule::idle_escalate`](crate::settings::Rule::idle_escalate).
+    fn detect_bound(&self, port: &Port) -> Option<Duration> {
         let poll = &self.settings.poll;
         let fast = port.pacing.fast(poll);
         let calm = match port.pacing.gait() {
@@ -193,14 +201,18 @@ impl Engine {
             Gait::Fast => poll.calm.max(fast),
         };
         let refresh = port.refresh();
-        let worst = port.queues.iter().map(|queue| {
-            let detect = queue.windows.detect();
-            Duration::from_nanos(queue.rule.share.share_of(nanos(detect)))
+        let armed = port.queues.iter().filter(|queue| self.is_armed(port, queue));
+        let worst = armed.map(|queue| {
+            let window = Duration::from_nanos(queue.rule.share.share_of(nanos(queue.windows.detect())));
+            match queue.evidence.map(|evidence| evidence.demand) {
+                Some(Demand::Known) => window,
+                Some(Demand::Unknown) | None => window.max(queue.rule.idle_escalate),
+            }
         });
         // A source that refreshes slowly shows a change up to one reading after its refresh.
         let (onset, decision) =
             if refresh.is_zero() { (calm, fast) } else { (calm.max(refresh + fast), refresh + fast) };
-        worst.max().unwrap_or_default() + onset + decision + port.took
+        Some(worst.max()? + onset + decision + port.took)
     }
 }
 

@@ -371,3 +371,29 @@ fn the_page_shows_the_counters_in_base_units() {
     let paused = snapshot.ports[0].counter(crate::catalog::Counter::PfcRxPauseTime, Some(three));
     assert_eq!(paused, Some((1_000_000 + 50_000) * 1000), "microseconds of the NIC, held in nanoseconds");
 }
+
+#[test]
+fn the_bound_of_detection_counts_the_wait_for_demand_and_is_absent_where_nothing_is_armed() {
+    let bound = |bench: &Bench| bench.engine.snapshot(bench.now).ports[0].detect_bound;
+    let ms = |millis| Some(Duration::from_millis(millis) + TOOK);
+    let mut bench = Bench::new("mlx5_core", Settings::default());
+    // The calm and the fast interval, and either 95 % of detect or the wait for a pause that nobody may mind.
+    assert_eq!(bound(&bench), ms(190 + 250 + 50));
+    bench.run(220, IDLE);
+    assert_eq!(bound(&bench), ms(2000 + 250 + 50));
+    bench.run(1, BUSY);
+    assert_eq!(bound(&bench), ms(190 + 250 + 50));
+
+    bench.wait(Duration::from_millis(600));
+    assert_eq!(bound(&bench), None, "blind");
+    bench.run(2, BUSY);
+    assert!(bound(&bench).is_some());
+    bench.tell(Input::Link(bench.link(Some(false))));
+    assert_eq!(bound(&bench), None, "no carrier");
+    bench.tell(Input::Link(bench.link(Some(true))));
+    bench.run(2, BUSY);
+    bench.tell(Input::Dcb(PortDcb { port: PORT, pfc: Some(PriorityMask(0)), owner: DcbOwner::Host }));
+    assert_eq!(bound(&bench), None, "PFC is off");
+    let bench = Bench::new("mlx5_core", Settings { mode: Mode::Off, ..Settings::default() });
+    assert_eq!(bound(&bench), None, "nothing is detected at all");
+}

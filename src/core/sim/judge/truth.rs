@@ -189,7 +189,8 @@ impl Judge {
         }
         for port in &snapshot.ports {
             let netdev = &port.identity.netdev;
-            if port.interval.is_zero() || port.detect.is_zero() || port.detect_bound < port.detect / 2 {
+            let short = port.detect_bound.is_some_and(|bound| bound < port.detect / 2);
+            if port.interval.is_zero() || port.detect.is_zero() || short {
                 wrong.push(format!("{netdev}: interval {:?}, detect {:?}", port.interval, port.detect));
             }
             let read_at = self.ports.get(&port.key).and_then(|book| book.read_at);
