@@ -72,4 +72,10 @@ impl PortName {
     pub fn of(identity: &PortIdentity) -> Self {
         Self { netdev: identity.netdev.clone(), pci_address: identity.pci_address.clone() }
     }
+
+    /// Whether both name one device that was renamed. Only an address tells: a name can be another device's by now.
+    #[must_use]
+    pub fn is_renamed(&self, other: &Self) -> bool {
+        !self.pci_address.is_empty() && self.pci_address == other.pci_address && self.netdev != other.netdev
+    }
 }

@@ -62,6 +62,7 @@ impl Engine {
 
     /// Gives a port what an earlier run has left for it. What that run owed is taken back first of all.
     pub(super) fn claim(&mut self, key: PortKey, now: MonoTime) {
+        self.claim_renamed(key, now);
         let Some(port) = self.ports.get_mut(&key) else { return };
         let name = PortName::of(&port.identity);
         let (queues, others) =
@@ -79,6 +80,26 @@ impl Engine {
             self.owe(key, owed, now);
         }
         self.revision += 1;
+    }
+
+    /// A port that was renamed while the agent was away is known by the address of its device; what was kept of it goes
+    /// on under its new name. A name that another port bears is no name of before.
+    fn claim_renamed(&mut self, key: PortKey, now: MonoTime) {
+        let names = self.ports.values().map(|port| PortName::of(&port.identity)).collect::<Vec<_>>();
+        let Some(after) = self.ports.get(&key).map(|port| PortName::of(&port.identity)) else { return };
+        let kept = &mut self.unclaimed;
+        let spent = self.spent.iter_mut().map(|(port, _)| port);
+        let owed = kept.owed.iter_mut().map(|owed| &mut owed.port);
+        let queues = kept.queues.iter_mut().map(|queue| &mut queue.port);
+        let mut before = None;
+        for port in owed.chain(queues).chain(spent) {
+            if port.is_renamed(&after) && !names.contains(port) {
+                before = Some(std::mem::replace(port, after.clone()).netdev);
+            }
+        }
+        if let Some(from) = before {
+            self.emit_port(now, key, EventKind::PortRenamed { from });
+        }
     }
 
     fn owe(&mut self, key: PortKey, owed: Owed, now: MonoTime) {
