@@ -318,6 +318,7 @@ fn undone(kind: ActionKind, result: UndoResult, cause: Option<&str>) -> String {
     let cause = cause.map(|cause| format!(" ({cause})")).unwrap_or_default();
     match result {
         UndoResult::Done => format!("{kind} taken back, and it reads so"),
+        UndoResult::NotNeeded => format!("{kind}: nothing to take back, it reads as before"),
         UndoResult::Foreign => format!("{kind}: somebody else has changed it meanwhile, theirs stays"),
         UndoResult::Failed => format!("{kind} COULD NOT BE TAKEN BACK, tried again{cause}"),
     }

@@ -109,6 +109,7 @@ fn print(event: &Event) {
             match result {
                 UndoResult::Failed => line!(event, "undo failed", action_id, action, cause),
                 UndoResult::Foreign => line!(event, "undo left to another owner", action_id, action, cause),
+                UndoResult::NotNeeded => line!(event, "nothing to undo", action_id, action, cause),
                 UndoResult::Done => line!(event, "undo done", action_id, action, cause),
             }
         }

@@ -221,8 +221,11 @@ fn any_report() -> impl Strategy<Value = Report> {
         result: ActionResult::ALL[result],
         put_back: [PutBack::NotNeeded, PutBack::Done, PutBack::Failed][usize::from(back)],
     });
-    let undone = (0..3u8).prop_map(|result| {
-        Outcome::Undone([UndoResult::Done, UndoResult::Foreign, UndoResult::Failed][usize::from(result)])
+    let undone = (0..4u8).prop_map(|result| {
+        Outcome::Undone(
+            [UndoResult::Done, UndoResult::NotNeeded, UndoResult::Foreign, UndoResult::Failed]
+                [usize::from(result)],
+        )
     });
     (prop_oneof![acted, undone], option::of(any_text()))
         .prop_map(|(outcome, reason)| Report { outcome, reason })

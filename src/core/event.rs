@@ -290,7 +290,7 @@ impl EventKind {
             | Self::PauseLeft { .. }
             | Self::ActionPlanned { .. }
             | Self::ActionEnded { .. }
-            | Self::UndoEnded { result: UndoResult::Done, .. }
+            | Self::UndoEnded { result: UndoResult::Done | UndoResult::NotNeeded, .. }
             | Self::Sighted
             | Self::ReadRecovered { .. }
             | Self::Acknowledged

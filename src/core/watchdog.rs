@@ -216,6 +216,8 @@ fn from_undoing(undoing: Undoing, trigger: Trigger, terms: &Terms) -> (Phase, Op
         Trigger::Undone(UndoResult::Foreign) => {
             (locked(LockReason::OtherOwner, undoing.action, terms).0, None)
         }
+        // The run that owed it has ended before it changed anything.
+        Trigger::Undone(UndoResult::NotNeeded) => (Phase::Healthy, None),
         Trigger::Undone(UndoResult::Done) if terms.lock_due => {
             (locked(LockReason::Relapses, undoing.action, terms).0, None)
         }

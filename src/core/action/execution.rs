@@ -6,7 +6,7 @@
 //!            │          │              │             └───────┴── put back ───┤ failed, ineffective
 //!            └ failed   └ expired      └ failed: it was so already, so it is not ours to undo
 //! undo:  (ReadConfig ─ Apply ─ ReadConfig)* ─ Done
-//!            └ foreign: it no longer reads as we left it, so theirs stays
+//!            └ not needed: it reads as before the action; foreign: it reads otherwise, so theirs stays
 //! ```
 //!
 //! It never waits and never reads anything itself, so that the actuator, the simulator and a test that kills it
@@ -93,6 +93,16 @@ pub struct Execution {
     base: Vec<TargetCounters>,
     looks: u32,
     verdict: Option<(ActionResult, Option<String>)>,
+    /// Of an undo: how its steps were found so far.
+    found: Found,
+}
+
+/// What an undo has found of the settings that it is to take back.
+#[derive(Clone, Copy, Debug, Default)]
+struct Found {
+    /// Some read as the action has left them.
+    ours: bool,
+    /// Some read as neither the action nor anything before it.
     foreign: bool,
 }
 
@@ -122,7 +132,7 @@ impl Execution {
             base: Vec::new(),
             looks: 0,
             verdict: None,
-            foreign: false,
+            found: Found::default(),
         }
     }
 
@@ -302,7 +312,11 @@ impl Execution {
 
     fn undo_from(&mut self, index: usize) -> Step {
         if index >= self.undo_ops().len() {
-            let result = if self.foreign { UndoResult::Foreign } else { UndoResult::Done };
+            let result = match self.found {
+                Found { foreign: true, .. } => UndoResult::Foreign,
+                Found { ours: true, .. } => UndoResult::Done,
+                Found { .. } => UndoResult::NotNeeded,
+            };
             return self.end_undo(result, None);
         }
         self.read_back(State::UndoChecking(index))
@@ -316,13 +330,13 @@ impl Execution {
                 self.end_undo(UndoResult::Failed, Some(format!("{:?} cannot be read", step.done)))
             }
             Ok((_, Some(true))) => {
+                self.found.ours = true;
                 self.state = State::UndoApplying(index);
                 Step::Apply(step.op)
             }
             Ok((config, Some(false))) => {
-                // Already as it was: ours if it is the value we would set, theirs if it is a third one.
-                self.foreign |= reads_as(&step.op, &config, &PortConfig::default()) != Some(true)
-                    || matches!(self.order, Order::Undo(_));
+                // As before the action, or a third value: then it is somebody else's.
+                self.found.foreign |= reads_as(&step.op, &config, &PortConfig::default()) != Some(true);
                 self.undo_from(index + 1)
             }
         }
@@ -351,7 +365,7 @@ impl Execution {
             None => self.done(Outcome::Undone(result), reason),
             Some((verdict, why)) => {
                 let put_back = match result {
-                    UndoResult::Done | UndoResult::Foreign => PutBack::Done,
+                    UndoResult::Done | UndoResult::NotNeeded | UndoResult::Foreign => PutBack::Done,
                     UndoResult::Failed => PutBack::Failed,
                 };
                 let both = why.into_iter().chain(reason).collect::<Vec<_>>().join("; put back: ");

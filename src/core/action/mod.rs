@@ -206,6 +206,8 @@ pub enum PutBack {
 pub enum UndoResult {
     /// Everything reads as before the action.
     Done,
+    /// Nothing had to be taken back: everything read as before the action already.
+    NotNeeded,
     /// Somebody else has changed it meanwhile; theirs stays.
     Foreign,
     /// It could not be taken back; it is tried again.

@@ -20,7 +20,17 @@ pub(super) struct Action {
     pub(super) planned_at: MonoTime,
     pub(super) targets: Vec<(Queue, Direction)>,
     pub(super) stage: Stage,
+    pub(super) origin: Origin,
     pub(super) steps: Vec<UndoStep>,
+}
+
+/// Which run of the agent has begun an action.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Origin {
+    /// This one, which was told what became of it.
+    ThisRun,
+    /// An earlier one, which may have ended before it changed anything.
+    EarlierRun,
 }
 
 /// How far an action is.
@@ -72,6 +82,7 @@ impl Action {
             planned_at: now,
             targets: undo.queues,
             stage: Stage::Begun,
+            origin: Origin::ThisRun,
             steps,
         }
     }
@@ -86,6 +97,7 @@ impl Action {
             planned_at: now,
             targets: undo.queues.clone(),
             stage: Stage::Reported,
+            origin: Origin::EarlierRun,
             steps: cut(undo, disruption),
         }
     }

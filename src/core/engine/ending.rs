@@ -10,7 +10,7 @@ use crate::trigger::{By, Trigger};
 use crate::units::{Direction, MonoTime, Queue};
 
 use super::Engine;
-use super::actions::{Stage, StepState};
+use super::actions::{Origin, Stage, StepState};
 
 impl Engine {
     pub(super) fn ended(&mut self, ended: Ended, now: MonoTime) {
@@ -107,11 +107,16 @@ impl Engine {
 
     fn undone(&mut self, id: ActionId, result: UndoResult, cause: Option<String>, now: MonoTime) {
         let Some(action) = self.actions.get_mut(&id) else { return };
+        // What this run has changed, and has read back, was put back by somebody else if it reads as before.
+        let result = match (result, action.origin) {
+            (UndoResult::NotNeeded, Origin::ThisRun) => UndoResult::Foreign,
+            (result, Origin::ThisRun | Origin::EarlierRun) => result,
+        };
         let (key, kind) = (action.port, action.kind);
         let Some(place) = action.steps.iter().position(|step| step.state == StepState::Sent) else { return };
         let queues = action.steps[place].queues.clone();
         match result {
-            UndoResult::Done | UndoResult::Foreign => {
+            UndoResult::Done | UndoResult::NotNeeded | UndoResult::Foreign => {
                 action.steps.remove(place);
             }
             UndoResult::Failed => action.steps[place].state = StepState::Owed,

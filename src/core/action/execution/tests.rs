@@ -275,6 +275,37 @@ fn a_queue_that_stays_paused_makes_the_action_ineffective_and_it_is_put_back_at_
 }
 
 #[test]
+fn an_action_after_which_the_nic_goes_on_pausing_its_peer_is_ineffective() {
+    let sent = |machine: &Machine| {
+        let mut order = plan(machine);
+        order.targets[0].direction = Direction::Tx;
+        order
+    };
+    let mut machine = Machine::new();
+    let order = sent(&machine);
+    machine.stubborn = true;
+    assert_eq!(acted(&machine.run(Order::Do(order))), (ActionResult::Ineffective, PutBack::Done));
+
+    // Where it ceases to, that is the proof, whether or not anything is received.
+    let mut machine = Machine { flows: false, ..Machine::new() };
+    assert_eq!(acted(&machine.run(Order::Do(sent(&machine)))), (ActionResult::Ok, PutBack::NotNeeded));
+}
+
+#[test]
+fn a_link_that_comes_back_into_the_same_storm_makes_the_bounce_ineffective() {
+    let mut machine = Machine::new();
+    let mut order = plan(&machine);
+    order.kind = ActionKind::LinkBounce;
+    order.targets[0].direction = Direction::Tx;
+    order.ops = vec![Op::LinkDown, Op::LinkUp];
+    order.undo = vec![Op::LinkUp];
+    let report = machine.run(Order::Do(order));
+    assert_eq!(acted(&report), (ActionResult::Ineffective, PutBack::Done));
+    assert_eq!(machine.config.link_up, Some(true));
+    assert_eq!(machine.config.pfc, Some(ALL_ON), "the mask is nobody's business here");
+}
+
+#[test]
 fn a_queue_that_nobody_sends_on_leaves_the_action_unproven_and_in_force() {
     let mut machine = Machine { flows: false, ..Machine::new() };
     let report = machine.run(Order::Do(plan(&machine)));
@@ -316,12 +347,37 @@ fn an_undo_puts_one_bit_into_the_mask_as_it_stands_now() {
 }
 
 #[test]
-fn a_bit_that_somebody_else_has_changed_stays_as_they_left_it() {
+fn what_reads_as_before_the_action_needs_no_undo() {
     let mut machine = Machine::new();
     let undo = plan(&machine).as_undo();
     let report = machine.run(Order::Undo(undo));
-    assert_eq!(report.outcome, Outcome::Undone(UndoResult::Foreign));
+    assert_eq!(report.outcome, Outcome::Undone(UndoResult::NotNeeded));
     assert!(machine.applied().is_empty());
+}
+
+#[test]
+fn of_two_operations_of_which_one_was_carried_out_that_one_is_undone() {
+    let mut machine = Machine::new();
+    let mut order = plan(&machine);
+    order.ops.push(Op::PfcDisable(Priority::ALL[4]));
+    order.undo.push(Op::PfcEnable(Priority::ALL[4]));
+    let undo = order.as_undo();
+    machine.config.pfc = Some(ALL_ON.without(THREE));
+    let report = machine.run(Order::Undo(undo));
+    assert_eq!(report.outcome, Outcome::Undone(UndoResult::Done));
+    assert_eq!(machine.applied(), [Op::PfcEnable(THREE)]);
+}
+
+#[test]
+fn a_value_that_somebody_else_has_set_stays_as_they_left_it() {
+    let mut machine = Machine::new();
+    let mut order = plan(&machine);
+    order.ops = vec![Op::PreventionTimeout(100)];
+    order.undo = vec![Op::PreventionTimeout(8000)];
+    machine.config.prevention_timeout_ms = Some(300);
+    let report = machine.run(Order::Undo(order.as_undo()));
+    assert_eq!(report.outcome, Outcome::Undone(UndoResult::Foreign));
+    assert_eq!((machine.applied(), machine.config.prevention_timeout_ms), (Vec::new(), Some(300)));
 }
 
 #[test]

@@ -257,6 +257,94 @@ fn a_restart_takes_back_first_what_the_run_before_owed() {
     assert_eq!(next.phase(), "undoing");
 }
 
+/// What a run has left that ended right after it had written its journal for an action on `eth0` at `address`.
+fn left_by_a_run(address: &str) -> crate::durable::Durable {
+    let mut bench = gentle(acting(&[ActionKind::PfcOff]));
+    storm(&mut bench);
+    let mut durable = bench.engine.durable();
+    let names = durable.owed.iter_mut().map(|owed| &mut owed.port);
+    let names = names.chain(durable.queues.iter_mut().map(|queue| &mut queue.port));
+    for name in names.chain(durable.spent.iter_mut().map(|spent| &mut spent.port)) {
+        name.pci_address = address.into();
+    }
+    durable
+}
+
+/// The next run, whose port is called `netdev` and stands at `address`.
+fn next_run(durable: crate::durable::Durable, netdev: &str, address: &str) -> Bench {
+    let mut next = Bench::new("bnxt_en", acting(&[ActionKind::PfcOff]));
+    next.tell(Input::Gone(PORT));
+    next.events.clear();
+    next.now = next.now + Duration::from_secs(10);
+    next.tell(Input::Journal(Box::new(JournalState { durable, writable: true, seed: 5 })));
+    let identity = PortIdentity {
+        netdev: netdev.into(),
+        driver: "bnxt_en".into(),
+        pci_address: address.into(),
+        ..PortIdentity::default()
+    };
+    next.tell(Input::Bound(BoundPort {
+        port: PORT,
+        identity,
+        layout: Binding::new(drivers::for_driver("bnxt_en"), &next.names).layout().to_vec(),
+        refresh: None,
+        actions: ActionKind::ALL.to_vec(),
+    }));
+    next
+}
+
+const ADDRESS: &str = "0000:65:00.0";
+
+#[test]
+fn a_port_that_was_renamed_while_the_agent_was_away_gets_its_undo() {
+    let durable = left_by_a_run(ADDRESS);
+    let id = durable.owed[0].undo.id;
+    let next = next_run(durable, "rail0", ADDRESS);
+    assert!(matches!(&next.orders[..], [Order::Undo(undo)] if undo.id == id && undo.port == PORT));
+    assert_eq!(next.phase(), "undoing");
+    let from = "eth0".to_owned();
+    assert!(next.events.iter().any(|event| event.kind == EventKind::PortRenamed { from: from.clone() }));
+    let left = next.engine.durable();
+    assert_eq!((left.owed.len(), left.spent.len()), (1, 1));
+    assert_eq!((&*left.owed[0].port.netdev, &*left.spent[0].port.netdev), ("rail0", "rail0"));
+}
+
+#[test]
+fn another_device_that_took_the_name_gets_no_undo_of_it() {
+    let next = next_run(left_by_a_run(ADDRESS), "eth0", "0000:ca:00.0");
+    assert_eq!((next.orders.len(), next.phase()), (0, "healthy"));
+    assert_eq!(next.engine.durable().owed.len(), 1, "it waits for its own device");
+    // Without an address the name is all there is, and another name is another port.
+    let next = next_run(left_by_a_run(""), "rail0", "");
+    assert_eq!((next.orders.len(), next.phase()), (0, "healthy"));
+}
+
+#[test]
+fn an_action_that_was_written_down_and_never_begun_is_closed_and_locks_nothing() {
+    let durable = left_by_a_run("");
+    let id = durable.owed[0].undo.id;
+    let mut next = next_run(durable, "eth0", "");
+    next.report(id, Outcome::Undone(UndoResult::NotNeeded));
+    assert_eq!(next.phase(), "healthy");
+    assert!(next.engine.durable().owed.is_empty());
+    let told =
+        |event: &Event| matches!(event.kind, EventKind::UndoEnded { result: UndoResult::NotNeeded, .. });
+    assert!(next.events.iter().any(told));
+}
+
+#[test]
+fn what_this_run_has_changed_and_somebody_else_put_back_is_theirs() {
+    let mut bench = gentle(acting(&[ActionKind::PfcOff]));
+    storm(&mut bench);
+    let id = only_plan(&bench).id;
+    bench.succeed(id);
+    bench.run(300, BUSY);
+    bench.report(id, Outcome::Undone(UndoResult::NotNeeded));
+    assert_eq!(bench.phase(), "locked");
+    let told = |event: &Event| matches!(event.kind, EventKind::UndoEnded { result: UndoResult::Foreign, .. });
+    assert!(bench.events.iter().any(told));
+}
+
 #[test]
 fn a_storm_that_spans_a_restart_is_one_storm() {
     let mut bench = gentle(Settings::default());

@@ -99,7 +99,7 @@ impl Judge {
                 }
             }
             EventKind::UndoEnded { action, result, .. } => {
-                let over = matches!(result, UndoResult::Done | UndoResult::Foreign);
+                let over = *result != UndoResult::Failed;
                 if let Some(book) = self.actions.get_mut(action).filter(|_| over) {
                     book.owed.remove(&place);
                 }

@@ -26,7 +26,7 @@ const FOLLOWS: &[(&str, &[&str])] = &[
     ("suspect", &["healthy", "storm", "suspended"]),
     ("storm", &["healthy", "mitigated", "undo_failed", "suspended"]),
     ("mitigated", &["undoing", "locked"]),
-    ("undoing", &["probation", "locked", "undo_failed"]),
+    ("undoing", &["healthy", "probation", "locked", "undo_failed"]),
     ("undo_failed", &["undoing", "locked"]),
     ("probation", &["healthy", "storm", "locked", "suspended"]),
     ("locked", &["healthy"]),
