@@ -159,7 +159,8 @@ const WATCHDOG: &[Key] = &[
     key!(
         Draft, "guard_delay", guard.delay: Duration, secs(0)..=hours(1),
         "How long a storm is watched before such an action is planned, give or take half of it by chance, so that \
-         the nodes of a fleet do not act at once."
+         the nodes of a fleet do not act at once. \
+         An answer counts for twice as long, and for a minute at least."
     ),
 ];
 

@@ -157,6 +157,18 @@ pub struct Guard {
     pub delay: Duration,
 }
 
+impl Guard {
+    /// A Prometheus looks at a node every 15 to 60 s: an answer younger than that would rest on the same samples.
+    const ANSWER_AGE: Duration = Duration::from_secs(60);
+
+    /// How old an answer may be that still counts. It is asked for when the wait for it begins, and the longest wait is
+    /// one and a half times [`Guard::delay`].
+    #[must_use]
+    pub fn answer_age_max(&self) -> Duration {
+        self.delay.saturating_mul(2).max(Self::ANSWER_AGE)
+    }
+}
+
 /// What goes with `exec`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExecSettings {

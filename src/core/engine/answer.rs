@@ -6,11 +6,11 @@ use crate::action::{ActionKind, ActionResult, Disruption, Order, Plan, PlanReque
 use crate::durable::PortName;
 use crate::event::EventKind;
 use crate::ids::{ActionId, PortKey};
-use crate::input::{DcbOwner, Effect};
+use crate::input::{DcbOwner, Effect, GuardAnswer};
 use crate::policy::{
     BUDGET_WINDOW, Facts, GuardFacts, NodeFacts, PauseFacts, PortFacts, Spending, UndoNeed, Veto, objection,
 };
-use crate::settings::Mode;
+use crate::settings::{Guard, Mode};
 use crate::trigger::Trigger;
 use crate::units::{Direction, MonoTime};
 
@@ -71,7 +71,7 @@ impl Engine {
         if let Some(veto) = anyway.or_else(|| objection(&facts)) {
             return self.veto(key, kind, indices, veto, now);
         }
-        let (plan, indices) = self.shared(plan, indices);
+        let (plan, indices) = self.shared(plan, indices, now);
         match self.mode() {
             Mode::Enforce => self.act(plan, &indices, now),
             Mode::Off | Mode::Observe | Mode::DryRun => self.pretend(&plan, &indices, now),
@@ -80,12 +80,12 @@ impl Engine {
 
     /// The plan for all storms of the port that the same action would answer, also those whose own question comes
     /// later: one flap, one unit of budget. Without them their links would go down in the middle of their wait.
-    fn shared(&self, plan: Plan, indices: &[usize]) -> (Plan, Vec<usize>) {
+    fn shared(&self, plan: Plan, indices: &[usize], now: MonoTime) -> (Plan, Vec<usize>) {
         let Some(port) = self.ports.get(&plan.port) else { return (plan, indices.to_vec()) };
         let fits = |&index: &usize| {
             let queue = &port.queues[index];
             let guarded = plan.disruption < Disruption::Link
-                || self.guard_facts(std::iter::once(queue)) == GuardFacts::Agrees;
+                || self.guard_facts(std::iter::once(queue), now) == GuardFacts::Agrees;
             guarded
                 && queue.wants_action()
                 && !queue.is_without_demand()
@@ -134,18 +134,21 @@ impl Engine {
         if plan.disruption < Disruption::Link {
             return false;
         }
-        let Some(delay) = self.settings.guard.as_ref().map(|guard| guard.delay) else { return false };
-        let waited = self.ports.get(&key).is_some_and(|port| {
-            indices.iter().all(|&index| port.queues[index].guard_until.is_some_and(|until| until <= now))
-        });
-        if waited {
+        let Some(guard) = &self.settings.guard else { return false };
+        let (delay, good_for) = (guard.delay, guard.answer_age_max() / 4);
+        let Some(port) = self.ports.get(&key) else { return false };
+        let is_good = |until: MonoTime| now.since(until) <= good_for;
+        let waited = |until: MonoTime| until <= now && is_good(until);
+        if indices.iter().all(|&index| port.queues[index].guard_until.is_some_and(waited)) {
             return false;
         }
-        let until = now + self.jitter(delay, GUARD_JITTER);
+        let next = now + self.jitter(delay, GUARD_JITTER);
         let Some(port) = self.ports.get_mut(&key) else { return false };
         for &index in indices {
             let queue = &mut port.queues[index];
-            let until = *queue.guard_until.get_or_insert(until);
+            // A wait that ended long ago is waited anew: what was answered then says nothing about now.
+            let until = queue.guard_until.filter(|until| is_good(*until)).unwrap_or(next);
+            queue.guard_until = Some(until);
             queue.ask_at = Some(until);
         }
         self.out.push(Effect::AskGuard);
@@ -206,7 +209,7 @@ impl Engine {
                 in_band: port.in_band,
             },
             node: self.node_facts(key, now),
-            guard: self.guard_facts(queues()),
+            guard: self.guard_facts(queues(), now),
         }
     }
 
@@ -250,16 +253,19 @@ impl Engine {
         }
     }
 
-    fn guard_facts<'a>(&self, queues: impl Iterator<Item = &'a QueueState>) -> GuardFacts {
+    /// An answer counts if it was asked for after the last storm of these had begun, and not too long ago.
+    fn guard_facts<'a>(&self, queues: impl Iterator<Item = &'a QueueState>, now: MonoTime) -> GuardFacts {
         let onset = queues.filter_map(|queue| queue.phase.open_storm()).max();
+        let counts = |guard: &Guard, answer: &GuardAnswer| {
+            onset.is_none_or(|onset| answer.asked_at > onset)
+                && now.since(answer.asked_at) <= guard.answer_age_max()
+        };
         match (&self.settings.guard, &self.guard) {
-            (Some(guard), Some(answer)) if onset.is_none_or(|onset| answer.asked_at > onset) => {
-                match answer.answer {
-                    Ok(number) if number <= guard.limit => GuardFacts::Agrees,
-                    Ok(_) => GuardFacts::Refuses,
-                    Err(_) => GuardFacts::Silent,
-                }
-            }
+            (Some(guard), Some(answer)) if counts(guard, answer) => match answer.answer {
+                Ok(number) if number <= guard.limit => GuardFacts::Agrees,
+                Ok(_) => GuardFacts::Refuses,
+                Err(_) => GuardFacts::Silent,
+            },
             _ => GuardFacts::Silent,
         }
     }

@@ -369,9 +369,46 @@ fn a_link_wise_action_waits_for_the_guard_and_needs_an_answer_newer_than_the_sto
     assert_eq!((bench.asked, bench.orders.len()), (1, 0));
     bench.run(70, STUCK);
     assert_eq!(bench.vetoes(), ["fleet_guard"], "the answer is older than the storm");
+    bench.run(1195, STUCK);
     bench.tell(Input::GuardAnswer(GuardAnswer { asked_at: bench.now, answer: Ok(1) }));
-    bench.run(1210, STUCK);
+    bench.run(80, STUCK);
     assert_eq!(bench.orders.len(), 1);
+}
+
+#[test]
+fn an_answer_of_the_guard_counts_for_a_minute_and_then_it_is_asked_again() {
+    let mut bench = Bench::new("mlx5_core", acting(&[ActionKind::PfcOff]));
+    let until = Some(bench.now + Duration::from_secs(600));
+    storm(&mut bench);
+    bench.tell(Input::GuardAnswer(GuardAnswer { asked_at: bench.now, answer: Ok(0) }));
+    // The guard agrees, and something else refuses until long after.
+    bench.tell(Input::Maintenance(Maintenance { port: Some(PORT), until }));
+    bench.run(600 * 20, STUCK);
+    assert_eq!((bench.orders.len(), bench.asked), (0, 1));
+    // What it said ten minutes ago says nothing about the fleet of now.
+    bench.run(30 * 20, STUCK);
+    assert_eq!(
+        (bench.orders.len(), bench.asked),
+        (0, 3),
+        "asked before the wait, and again with the refusal"
+    );
+    assert_eq!(bench.vetoes().last(), Some(&"fleet_guard"));
+    while bench.asked == 3 {
+        bench.read(STUCK);
+    }
+    bench.tell(Input::GuardAnswer(GuardAnswer { asked_at: bench.now, answer: Ok(0) }));
+    bench.run(10 * 20, STUCK);
+    assert_eq!(bench.orders.len(), 1);
+}
+
+#[test]
+fn the_age_of_an_answer_leaves_room_for_the_longest_wait() {
+    let guard = |delay| {
+        let settings = acting(&[]);
+        Guard { delay: Duration::from_secs(delay), ..settings.guard.unwrap() }
+    };
+    assert_eq!(guard(30).answer_age_max(), Duration::from_secs(60));
+    assert_eq!(guard(3600).answer_age_max(), Duration::from_secs(7200));
 }
 
 #[test]
