@@ -287,7 +287,8 @@ const INCIDENTS: &[Key] = &[
     key!(Draft, "path", incidents.path: PathBuf, (), "The folder they are written to."),
     key!(
         Draft, "max_files", incidents.max_files: u32, 1..=100_000,
-        "How many are kept; the oldest are removed first."
+        "How many are kept; the oldest are removed first. One that holds several storms has a name for each and counts \
+         once."
     ),
     key!(Draft, "max_bytes", incidents.max_bytes: u64, 65_536..=1 << 40, "The largest size of one file, in bytes."),
 ];

@@ -1,16 +1,18 @@
 //! The minutes around a storm: kept in memory always, written to a file of their own when a storm is found.
 //!
 //! A file begins with the engine as it was a minute before, goes on until nothing is left to do about the storm, and
-//! is read by `replay` like any recording. Files are bounded in number, size and duration.
+//! is read by `replay` like any recording. Files are bounded in number, size and duration. Storms that overlap are in
+//! one file, since none of them can be replayed without the others; the file has a name for each queue that had one.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use rocewatch_core::engine::Engine;
-use rocewatch_core::event::{Event, EventKind};
+use rocewatch_core::event::{Event, EventKind, Place};
 use rocewatch_core::input::{Effect, Input};
 use rocewatch_core::record::Line;
 use rocewatch_core::units::MonoTime;
@@ -31,7 +33,7 @@ const LENGTH_MAX: Duration = Duration::from_secs(900);
 /// Bounds of what incidents may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IncidentLimits {
-    /// Files kept; the oldest goes first.
+    /// Files kept, however many names they have; the oldest goes first.
     pub files_max: usize,
     /// Bytes per file.
     pub bytes_max: u64,
@@ -48,7 +50,8 @@ struct Open {
     began: MonoTime,
     quiet_since: Option<MonoTime>,
     part: PathBuf,
-    path: PathBuf,
+    /// The queues that had a storm, and what the file will be called for each.
+    names: Vec<(Place, PathBuf)>,
 }
 
 /// See the module.
@@ -101,6 +104,7 @@ impl Incidents {
         config: &str,
     ) {
         if let Some(open) = &mut self.open {
+            storms(effects).for_each(|event| open.note(&self.folder, event));
             write(&mut open.writer, at, input, effects);
             self.close_if_over(at, engine);
             return;
@@ -108,20 +112,17 @@ impl Incidents {
         if let Some(segment) = self.segments.back_mut() {
             segment.lines.push((at, input, effects.to_vec()));
         }
-        let storm = effects.iter().find_map(|effect| match effect {
-            Effect::Emit(event) if matches!(event.kind, EventKind::StormDetected { .. }) => Some(event),
-            Effect::Emit(_) | Effect::Act(_) | Effect::Pace(..) | Effect::AskGuard => None,
-        });
-        if let Some(event) = storm {
-            self.begin(at, event, config);
+        if let Some(first) = storms(effects).next() {
+            self.begin(at, first, effects, config);
         }
     }
 
-    fn begin(&mut self, at: MonoTime, event: &Event, config: &str) {
+    fn begin(&mut self, at: MonoTime, first: &Event, effects: &[Effect], config: &str) {
         let segments = std::mem::take(&mut self.segments);
-        match self.make(at, event) {
+        match self.make(at, first) {
             Ok(mut open) => {
                 self.told = false;
+                storms(effects).for_each(|event| open.note(&self.folder, event));
                 if let Some(first) = segments.front() {
                     let engine = Some(Box::new(first.engine.clone()));
                     open.writer.write(&Line::Header(Box::new(header(config, &first.engine, engine))));
@@ -142,17 +143,11 @@ impl Incidents {
 
     fn make(&self, at: MonoTime, event: &Event) -> std::io::Result<Open> {
         fs::create_dir_all(&self.folder)?;
-        let when = clock::wall().strftime("%Y%m%dT%H%M%S").to_string();
-        let place = &event.place;
-        let queue = place.priority.map(|queue| format!("-{queue}")).unwrap_or_default();
-        let direction = place.direction.map(|d| format!("-{d}")).unwrap_or_default();
-        let netdev = place.netdev.replace(|c: char| !c.is_ascii_alphanumeric(), "_");
-        // The number of the event tells two storms of one second apart.
-        let path =
-            self.folder.join(format!("incident-{when}-{:06}-{netdev}{queue}{direction}.jsonl", event.seq));
+        let path = path_of(&self.folder, event);
         let part = path.with_extension("part");
         let writer = LineWriter::create(&part, Arc::clone(&self.stats))?;
-        Ok(Open { writer, began: at, quiet_since: None, part, path })
+        let names = vec![(event.place.clone(), path)];
+        Ok(Open { writer, began: at, quiet_since: None, part, names })
     }
 
     fn close_if_over(&mut self, at: MonoTime, engine: &Engine) {
@@ -169,10 +164,17 @@ impl Incidents {
         let (stats, limits, folder) = (Arc::clone(&self.stats), self.limits, self.folder.clone());
         let work = move || {
             open.writer.finish();
-            match fs::rename(&open.part, &open.path) {
-                Ok(()) => stats.recorder.incidents.one(),
-                Err(_) => stats.recorder.incidents_failed.one(),
-            };
+            let mut last = open.part.clone();
+            for (index, (_, path)) in open.names.iter().enumerate() {
+                let named = if index == 0 { fs::rename(&last, path) } else { fs::hard_link(&last, path) };
+                match named {
+                    Ok(()) => stats.recorder.incidents.one(),
+                    Err(_) => stats.recorder.incidents_failed.one(),
+                }
+                if index == 0 {
+                    last.clone_from(path);
+                }
+            }
             forget_oldest(&folder, limits.files_max);
         };
         self.closing.retain(|thread| !thread.is_finished());
@@ -187,6 +189,33 @@ impl Incidents {
             let _ = thread.join();
         }
     }
+}
+
+impl Open {
+    /// A queue whose storm comes back while the file is open is in it under its name already.
+    fn note(&mut self, folder: &Path, event: &Event) {
+        if !self.names.iter().any(|(place, _)| *place == event.place) {
+            self.names.push((event.place.clone(), path_of(folder, event)));
+        }
+    }
+}
+
+fn storms(effects: &[Effect]) -> impl Iterator<Item = &Event> {
+    effects.iter().filter_map(|effect| match effect {
+        Effect::Emit(event) if matches!(event.kind, EventKind::StormDetected { .. }) => Some(&**event),
+        Effect::Emit(_) | Effect::Act(_) | Effect::Pace(..) | Effect::AskGuard => None,
+    })
+}
+
+/// The name of the file for the storm that `event` tells of.
+fn path_of(folder: &Path, event: &Event) -> PathBuf {
+    let when = clock::wall().strftime("%Y%m%dT%H%M%S").to_string();
+    let place = &event.place;
+    let queue = place.priority.map(|queue| format!("-{queue}")).unwrap_or_default();
+    let direction = place.direction.map(|d| format!("-{d}")).unwrap_or_default();
+    let netdev = place.netdev.replace(|c: char| !c.is_ascii_alphanumeric(), "_");
+    // The number of the event tells two storms of one second apart.
+    folder.join(format!("incident-{when}-{:06}-{netdev}{queue}{direction}.jsonl", event.seq))
 }
 
 fn write(writer: &mut LineWriter, at: MonoTime, input: Box<Input>, effects: &[Effect]) {
@@ -211,17 +240,25 @@ fn keep_unfinished(folder: &Path) {
     }
 }
 
-/// Their names begin with their date, so the order of names is the order of time.
+/// Their names begin with their date, so the order of names is the order of time. A file goes with all its names.
 fn forget_oldest(folder: &Path, files_max: usize) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     let is_incident = |path: &PathBuf| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         name.starts_with("incident-") && name.ends_with(".jsonl")
     };
-    let mut files = entries.flatten().map(|entry| entry.path()).filter(is_incident).collect::<Vec<_>>();
-    files.sort();
-    let surplus = files.len().saturating_sub(files_max);
-    for path in &files[..surplus] {
+    let names = entries.flatten().map(|entry| entry.path()).filter(is_incident);
+    let mut names =
+        names.filter_map(|path| Some((fs::metadata(&path).ok()?.ino(), path))).collect::<Vec<_>>();
+    names.sort_by(|(_, one), (_, other)| one.cmp(other));
+    let mut files = Vec::new();
+    for (inode, _) in &names {
+        if !files.contains(inode) {
+            files.push(*inode);
+        }
+    }
+    let surplus: BTreeSet<u64> = files[..files.len().saturating_sub(files_max)].iter().copied().collect();
+    for (_, path) in names.iter().filter(|(inode, _)| surplus.contains(inode)) {
         if let Err(error) = fs::remove_file(path) {
             tracing::warn!(file = %path.display(), %error, "an old incident stays");
         }
@@ -230,6 +267,11 @@ fn forget_oldest(folder: &Path, files_max: usize) {
 
 #[cfg(test)]
 mod tests {
+    use rocewatch_core::ids::{PortKey, StormId};
+    use rocewatch_core::phase::Class;
+    use rocewatch_core::settings::Settings;
+    use rocewatch_core::units::{Direction, Permille, Priority, Queue};
+
     use super::*;
 
     #[test]
@@ -240,11 +282,76 @@ mod tests {
         }
         let limits = IncidentLimits { files_max: 2, bytes_max: 1 << 20 };
         drop(Incidents::new(folder.path().to_owned(), limits, Arc::default()));
-        let mut names = fs::read_dir(folder.path())
-            .unwrap()
-            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-            .collect::<Vec<_>>();
+        assert_eq!(names_in(folder.path()), ["incident-2.jsonl", "incident-3.jsonl", "other.part"]);
+    }
+
+    fn names_in(folder: &Path) -> Vec<String> {
+        let entries = fs::read_dir(folder).unwrap();
+        let mut names: Vec<_> =
+            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
         names.sort();
-        assert_eq!(names, ["incident-2.jsonl", "incident-3.jsonl", "other.part"]);
+        names
+    }
+
+    /// Effects of a step in which storms were found on priority 3 of `netdevs`.
+    fn found(seq: u64, netdevs: &[&str]) -> Vec<Effect> {
+        let storm = |(index, netdev): (usize, &&str)| {
+            let place = Place {
+                port: Some(PortKey(0)),
+                netdev: (*netdev).into(),
+                priority: Some(Queue::Priority(Priority::ALL[3])),
+                direction: Some(Direction::Rx),
+            };
+            let kind = EventKind::StormDetected {
+                storm: StormId(seq),
+                class: Class::Blocked,
+                onset: MonoTime::ZERO,
+                paused: Duration::ZERO,
+                share: Permille::ONE,
+                estimated: false,
+                resumed: false,
+            };
+            let seq = seq + index as u64;
+            Effect::Emit(Box::new(Event { seq, at: MonoTime::ZERO, place, kind }))
+        };
+        netdevs.iter().enumerate().map(storm).collect()
+    }
+
+    #[test]
+    fn storms_that_overlap_are_in_one_file_with_a_name_for_each() {
+        let folder = tempfile::tempdir().unwrap();
+        let limits = IncidentLimits { files_max: 2, bytes_max: 1 << 20 };
+        let stats = Arc::<AgentStats>::default();
+        let mut incidents = Incidents::new(folder.path().to_owned(), limits, Arc::clone(&stats));
+        let engine = Engine::new(Settings::default());
+        let steps = [found(1, &["eth0", "eth1"]), found(5, &["eth2"]), found(9, &["eth0"])];
+        for (second, effects) in steps.iter().enumerate() {
+            let now = MonoTime::from_millis(1000 * second as u64);
+            incidents.before(now, &engine);
+            incidents.after(now, Box::new(Input::Tick), effects, &engine, "");
+        }
+        incidents.finish();
+        let names = names_in(folder.path());
+        let ends = ["000001-eth0-3-rx.jsonl", "000002-eth1-3-rx.jsonl", "000005-eth2-3-rx.jsonl"];
+        assert_eq!(names.len(), ends.len(), "{names:?}");
+        assert!(names.iter().zip(ends).all(|(name, end)| name.ends_with(end)), "{names:?}");
+        let texts = names.iter().map(|name| fs::read_to_string(folder.path().join(name)).unwrap());
+        let texts = texts.collect::<BTreeSet<_>>();
+        assert_eq!(texts.len(), 1);
+        assert!(texts.iter().all(|text| text.matches("storm_detected").count() == 4));
+        assert_eq!(stats.recorder.incidents.get(), 3);
+    }
+
+    #[test]
+    fn a_file_with_many_names_counts_once_and_goes_with_all_of_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        for name in ["incident-1.jsonl", "incident-3.jsonl", "incident-5.jsonl"] {
+            fs::write(path(name), name).unwrap();
+        }
+        fs::hard_link(path("incident-1.jsonl"), path("incident-2.jsonl")).unwrap();
+        fs::hard_link(path("incident-3.jsonl"), path("incident-4.jsonl")).unwrap();
+        forget_oldest(folder.path(), 2);
+        assert_eq!(names_in(folder.path()), ["incident-3.jsonl", "incident-4.jsonl", "incident-5.jsonl"]);
     }
 }
