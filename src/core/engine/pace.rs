@@ -45,9 +45,12 @@ impl Pacing {
         self.gait
     }
 
-    /// The fast interval as stretched.
+    /// The longest that the fast interval is now: as stretched, and as it was told before a change that was not worth
+    /// telling.
     pub(super) fn fast(&self, poll: &Poll) -> Duration {
-        stretched(poll.fast, self.stretch_fast)
+        let interval = stretched(poll.fast, self.stretch_fast);
+        let untold = if self.stretch_fast == UNIT { Duration::ZERO } else { interval / (WORTH_TELLING - 1) };
+        interval + untold
     }
 
     /// Takes the pause share of a reading.
