@@ -241,6 +241,7 @@ impl Engine {
         let is = link.carrier;
         let renamed = (link.netdev != port.identity.netdev).then(|| port.identity.netdev.clone());
         port.identity.netdev.clone_from(&link.netdev);
+        let flapped = has_flapped(&port.link, &link);
         let freeze = port.note_link(link, now);
         let by = if port.in_own_flap(now) { By::Us } else { By::Others };
         if let Some(from) = renamed {
@@ -257,6 +258,8 @@ impl Engine {
             if let Some(port) = self.ports.get_mut(&key) {
                 port.own_flap_until = None;
             }
+        } else if flapped {
+            self.restart_all(key, now);
         }
         if freeze == Freeze::Begun {
             self.blind_port(key, Gap::FrozenSource, now);
@@ -381,4 +384,12 @@ impl Engine {
         self.ports.remove(&key);
         self.revision += 1;
     }
+}
+
+/// Whether a link that is up was down since the last update, although nobody has said so: the kernel has counted it, or
+/// the speed is another, which no port changes with its link up.
+fn has_flapped(before: &PortLink, now: &PortLink) -> bool {
+    let counted = before.carrier_changes.zip(now.carrier_changes).is_some_and(|(then, now)| now > then);
+    let slower_or_faster = before.speed_mbps.zip(now.speed_mbps).is_some_and(|(then, now)| then != now);
+    now.carrier == Some(true) && (counted || slower_or_faster)
 }
