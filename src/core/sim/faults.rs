@@ -182,7 +182,7 @@ pub enum What {
     },
     /// Traffic changes.
     Load(Load),
-    /// The interface gets another name, if the agent is there to see it.
+    /// The interface gets another name, whether or not the agent is there to see it.
     Rename,
 }
 

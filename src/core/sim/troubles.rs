@@ -70,11 +70,12 @@ impl World {
                 }
             }
             What::Load(load) => self.ports[index].nic.set_load(load, now),
-            What::Rename if self.engine.is_some() => {
+            What::Rename => {
                 self.ports[index].rename();
-                self.tell_link(index, sink);
+                if self.engine.is_some() {
+                    self.tell_link(index, sink);
+                }
             }
-            What::Rename => {}
         }
         self.ports[index].clean_since = now;
     }

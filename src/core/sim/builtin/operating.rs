@@ -104,7 +104,11 @@ pub(super) fn renamed(random: &mut Random) -> Scenario {
         scenario.troubles.push(trouble(at, random.between(0, 1) as usize, What::Rename));
     }
     let how = random.pick(&[AgentEnd::Killed, AgentEnd::Stopped]);
-    scenario.troubles.push(trouble(random.span(s(5), s(60)), 0, What::Restart { how, away: s(1) }));
+    let at = random.span(s(5), s(60));
+    scenario.troubles.push(trouble(at, 0, What::Restart { how, away: s(1) }));
+    // While nobody is there to see it.
+    let renamed = random.between(0, 1) as usize;
+    scenario.troubles.push(trouble(at + ms(900), renamed, What::Rename));
     scenario
 }
 
