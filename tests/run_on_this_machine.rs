@@ -123,6 +123,29 @@ fn a_device_keeps_its_counters_under_a_new_name_and_is_another_port_when_it_come
 }
 
 #[test]
+fn what_is_no_hardware_of_this_namespace_is_no_port_unless_it_is_named() {
+    in_namespace("what_is_no_hardware_of_this_namespace_is_no_port_unless_it_is_named", || {
+        ip("link set lo up");
+        ip("link add v0 type veth peer name v1");
+        ip("link add bridge0 type bridge");
+        ip("link set v1 master bridge0");
+        let watched = |arguments: &[&str]| {
+            let agent = Agent::start(&[&["run"], arguments].concat());
+            let links = r#"rocewatch_collector_success{collector="link"}"#;
+            agent.wait_for("a look at the links", |page| value(page, links).filter(|well| *well > 0.5));
+            agent.wait_for("as many ports as are wanted", |page| {
+                value(page, "rocewatch_ports").filter(|ports| *ports as usize == arguments.len())
+            });
+            let page = agent.get("/metrics");
+            let names = page.split("netdev=\"").skip(1).filter_map(|rest| rest.split('"').next());
+            names.map(str::to_owned).collect::<std::collections::BTreeSet<_>>()
+        };
+        assert!(watched(&[]).is_empty(), "neither veth, bridge and loopback nor a NIC of the host");
+        assert_eq!(watched(&["--devices.include=v1"]), ["v1".to_owned()].into());
+    });
+}
+
+#[test]
 fn an_agent_that_was_told_to_end_leaves_with_0_and_a_second_one_beside_it_only_observes() {
     let first = Agent::start(&["run"]);
     let runtime = first.folder.path().join("run");

@@ -402,6 +402,13 @@ mod tests {
     }
 
     #[test]
+    fn a_duration_is_in_the_unit_it_is_written_with() {
+        let limit = Duration::ZERO..=Duration::from_secs(7200);
+        let written = ["200us", "200ms", "200s"].map(|text| bare::<Duration>(text, &limit).unwrap());
+        assert_eq!(written.map(|span| span.as_micros()), [200, 200_000, 200_000_000]);
+    }
+
+    #[test]
     fn a_whole_number_has_no_sign_and_fits_its_type() {
         assert_eq!(given::<u32>(Given::Integer(Some(7)), &(0..=9)), Some(7));
         for number in [Some(-1), Some(10), Some(i64::MAX), None] {

@@ -19,22 +19,22 @@ use crate::settings::{Guard, Mode, Settings};
 use crate::units::{Direction, MonoTime, Priority, PriorityMask, Queue};
 
 /// An engine and its clock; ports have one lossless priority, 3, and are read by hand.
-struct Rig {
-    engine: Engine,
-    now: MonoTime,
-    ports: Vec<Counted>,
-    events: Vec<EventKind>,
-    orders: Vec<Order>,
+pub(super) struct Rig {
+    pub(super) engine: Engine,
+    pub(super) now: MonoTime,
+    pub(super) ports: Vec<Counted>,
+    pub(super) events: Vec<EventKind>,
+    pub(super) orders: Vec<Order>,
 }
 
 /// What a port has counted: pause time in µs, packets.
 #[derive(Clone, Copy, Default)]
-struct Counted {
-    paused_us: u64,
-    packets: u64,
+pub(super) struct Counted {
+    pub(super) paused_us: u64,
+    pub(super) packets: u64,
 }
 
-fn settings() -> Settings {
+pub(super) fn settings() -> Settings {
     let mut settings =
         Settings { mode: Mode::Enforce, disruption_max: Disruption::Link, ..Settings::default() };
     settings.rx.actions = vec![ActionKind::PfcOff];
@@ -46,11 +46,11 @@ fn settings() -> Settings {
 }
 
 impl Rig {
-    fn new(settings: Settings, drivers: &[&str]) -> Self {
+    pub(super) fn new(settings: Settings, drivers: &[&str]) -> Self {
         Self::restored(settings, drivers, Durable::default())
     }
 
-    fn restored(settings: Settings, drivers: &[&str], durable: Durable) -> Self {
+    pub(super) fn restored(settings: Settings, drivers: &[&str], durable: Durable) -> Self {
         let mut rig = Self {
             engine: Engine::new(settings),
             now: MonoTime::from_millis(100_000),
@@ -65,7 +65,7 @@ impl Rig {
         rig
     }
 
-    fn bind(&mut self, index: usize, driver: &str) {
+    pub(super) fn bind(&mut self, index: usize, driver: &str) {
         let names =
             ["rx_prio3_pause_duration", "tx_prio3_packets", "pfc_pri3_rx_duration_us", "tx_packets_pri3"];
         self.bind_names(index, driver, &names);
@@ -77,7 +77,7 @@ impl Rig {
         self.carrier(index, true);
     }
 
-    fn bind_names(&mut self, index: usize, driver: &str, names: &[&str]) {
+    pub(super) fn bind_names(&mut self, index: usize, driver: &str, names: &[&str]) {
         let names = names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
         let identity =
             PortIdentity { netdev: format!("eth{index}"), driver: driver.into(), ..PortIdentity::default() };
@@ -91,7 +91,7 @@ impl Rig {
         }));
     }
 
-    fn tell(&mut self, input: Input) {
+    pub(super) fn tell(&mut self, input: Input) {
         for effect in self.engine.handle(self.now, input) {
             match effect {
                 Effect::Act(order) => self.orders.push(*order),
@@ -105,11 +105,11 @@ impl Rig {
         }
     }
 
-    fn carrier(&mut self, index: usize, carrier: bool) {
+    pub(super) fn carrier(&mut self, index: usize, carrier: bool) {
         self.carrier_at(index, carrier, Some(100_000));
     }
 
-    fn carrier_at(&mut self, index: usize, carrier: bool, speed_mbps: Option<u64>) {
+    pub(super) fn carrier_at(&mut self, index: usize, carrier: bool, speed_mbps: Option<u64>) {
         self.tell(Input::Link(PortLink {
             port: PortKey(index as u16),
             netdev: format!("eth{index}"),
@@ -122,12 +122,12 @@ impl Rig {
         }));
     }
 
-    fn pass(&mut self, millis: u64) {
+    pub(super) fn pass(&mut self, millis: u64) {
         self.now = self.now + Duration::from_millis(millis);
     }
 
     /// Reads all ports after 50 ms; those in `paused` were held all the time, the others were sending.
-    fn read(&mut self, paused: &[usize]) {
+    pub(super) fn read(&mut self, paused: &[usize]) {
         self.pass(50);
         for index in 0..self.ports.len() {
             let counted = &mut self.ports[index];
@@ -143,22 +143,22 @@ impl Rig {
         }
     }
 
-    fn reads(&mut self, count: usize, paused: &[usize]) {
+    pub(super) fn reads(&mut self, count: usize, paused: &[usize]) {
         for _ in 0..count {
             self.read(paused);
         }
     }
 
-    fn report(&mut self, action: u64, outcome: Outcome) {
+    pub(super) fn report(&mut self, action: u64, outcome: Outcome) {
         let report = Report { outcome, reason: None };
         self.tell(Input::Outcome(Ended { action: ActionId(action), report }));
     }
 
-    fn acted(&mut self, action: u64, result: ActionResult) {
+    pub(super) fn acted(&mut self, action: u64, result: ActionResult) {
         self.report(action, Outcome::Acted { result, put_back: PutBack::NotNeeded });
     }
 
-    fn phase(&self, index: usize) -> Phase {
+    pub(super) fn phase(&self, index: usize) -> Phase {
         let snapshot = self.engine.snapshot(self.now);
         let queues = &snapshot.ports[index].queues;
         let three = Queue::Priority(Priority::new(3).unwrap());
@@ -166,7 +166,7 @@ impl Rig {
     }
 
     /// Lets every tick happen that is due up to `millis` from now; panics if one changes nothing and is due again.
-    fn tick(&mut self, millis: u64) {
+    pub(super) fn tick(&mut self, millis: u64) {
         let until = self.now + Duration::from_millis(millis);
         while let Some(due) = self.engine.next_deadline().filter(|due| *due <= until) {
             self.now = self.now.max(due);

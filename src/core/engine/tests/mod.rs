@@ -3,6 +3,7 @@
 #![allow(clippy::wildcard_enum_match_arm, reason = "a test picks one event out of many")]
 
 mod acting;
+mod field;
 mod seeing;
 
 use std::time::Duration;
