@@ -8,7 +8,7 @@ use std::process::Command;
 
 use wall::tokens::Finding;
 use wall::tree::{SOURCES, paths, read};
-use wall::{dependencies, leftovers, places, purity, sizes};
+use wall::{dependencies, field, leftovers, places, purity, sizes};
 
 #[track_caller]
 fn assert_none(found: &[Finding]) {
@@ -100,4 +100,9 @@ fn every_dependency_is_explained() {
     let (root, core) = (read("Cargo.toml"), read("src/core/Cargo.toml"));
     let manifests = [("Cargo.toml", root.as_str()), ("src/core/Cargo.toml", core.as_str())];
     assert_none(&dependencies::unexplained(&manifests, &read("CONTRIBUTING.md")));
+}
+
+#[test]
+fn every_report_from_the_field_has_a_test_or_a_reason() {
+    assert_none(&field::wrong_rows(&read(field::PAGE), &SOURCES));
 }

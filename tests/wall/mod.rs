@@ -8,3 +8,4 @@ pub(crate) mod places;
 pub(crate) mod sizes;
 pub(crate) mod leftovers;
 pub(crate) mod dependencies;
+pub(crate) mod field;
