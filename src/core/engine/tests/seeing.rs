@@ -293,6 +293,32 @@ fn frames_alone_make_an_estimate_that_alerts_and_never_acts() {
 }
 
 #[test]
+fn a_pause_time_that_is_only_an_upper_bound_alerts_and_never_acts() {
+    for (driver, time, packets) in [
+        ("mlx4_en", "rx_pause_duration_prio_3", "tx_prio_3_packets"),
+        ("ionic", "rx_pripause_3_1us_count", "frames_tx_pri_3"),
+    ] {
+        let mut settings = acting(&[ActionKind::LinkBounce]);
+        settings.disruption_max = Disruption::Device;
+        let mut bench = Bench::new(driver, settings);
+        bench.names = [time, packets].map(Into::into).into();
+        bench.values = vec![10; 2];
+        bench.bind(driver);
+        for _ in 0..20 {
+            bench.add(packets, 1000);
+            bench.read(IDLE);
+        }
+        for _ in 0..20 {
+            bench.add(time, STUCK.paused_us);
+            bench.read(IDLE);
+        }
+        assert_eq!(bench.count("storm_detected"), 1, "{driver}");
+        assert_eq!(bench.vetoes(), ["estimated"], "{driver}");
+        assert!(bench.orders.is_empty() && bench.engine.snapshot(bench.now).ports[0].estimated, "{driver}");
+    }
+}
+
+#[test]
 fn a_device_that_goes_closes_its_storm_and_takes_everything_along() {
     let mut bench = Bench::new("mlx5_core", Settings::default());
     bench.run(10, STUCK);
