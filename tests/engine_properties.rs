@@ -26,7 +26,7 @@ use rocewatch_core::engine::Engine;
 use rocewatch_core::ids::{ActionId, PortIdentity, PortKey};
 use rocewatch_core::input::{
     BoundPort, Command, DcbOwner, Effect, Ended, GuardAnswer, Input, JournalState, Maintenance, PortDcb,
-    PortHealth, PortLink, PortPause, ReadFailed, Reading,
+    PortHealth, PortLink, PortPause, ReadFailed, Reading, SourceRefresh,
 };
 use rocewatch_core::phase::{LockReason, Locked};
 use rocewatch_core::policy::BUDGET_WINDOW;
@@ -82,6 +82,10 @@ fn any_nanos() -> impl Strategy<Value = u64> {
 
 fn any_time() -> impl Strategy<Value = MonoTime> {
     any_nanos().prop_map(MonoTime::from_nanos)
+}
+
+fn any_refresh() -> impl Strategy<Value = SourceRefresh> {
+    prop_oneof![any_span().prop_map(SourceRefresh::Every), Just(SourceRefresh::Never)]
 }
 
 fn any_span() -> impl Strategy<Value = Duration> {
@@ -156,7 +160,7 @@ fn any_bound() -> impl Strategy<Value = BoundPort> {
     let layout = prop_oneof![4 => named_layout().boxed(), 1 => silly_layout().boxed()];
     let actions = prop_oneof![3 => Just(ActionKind::ALL.to_vec()), 1 => vec(any_kind(), 0..3)];
     let name = prop_oneof![9 => Just(None), 1 => any_text().prop_map(Some)];
-    (any_port(), layout, option::weighted(0.3, any_span()), actions, name).prop_map(
+    (any_port(), layout, option::weighted(0.3, any_refresh()), actions, name).prop_map(
         |(port, (driver, layout), refresh, actions, name)| BoundPort {
             port,
             identity: PortIdentity {
@@ -600,7 +604,7 @@ fn introduce(rig: &mut Rig) {
             port,
             identity: PortIdentity { netdev: netdev(port), driver: driver.into(), ..PortIdentity::default() },
             layout: Binding::new(for_driver(driver), &names).layout().to_vec(),
-            refresh: Some(Duration::ZERO),
+            refresh: Some(SourceRefresh::Every(Duration::ZERO)),
             actions: ActionKind::ALL.to_vec(),
         }));
     }

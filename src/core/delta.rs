@@ -42,6 +42,8 @@ pub enum Gap {
     ImplausibleJump,
     /// No counter of the port moves although its interface carries packets.
     FrozenSource,
+    /// The source says that it never refreshes its counters.
+    NeverRefreshed,
     /// The readings are too far apart, or in the wrong order.
     ClockGap,
     /// No reading came for too long.
@@ -50,12 +52,13 @@ pub enum Gap {
 
 impl Gap {
     /// All of them.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::FirstReading,
         Self::MissingName,
         Self::Reset,
         Self::ImplausibleJump,
         Self::FrozenSource,
+        Self::NeverRefreshed,
         Self::ClockGap,
         Self::NoReading,
     ];
@@ -69,6 +72,7 @@ impl Gap {
             Self::Reset => "reset",
             Self::ImplausibleJump => "implausible_jump",
             Self::FrozenSource => "frozen_source",
+            Self::NeverRefreshed => "never_refreshed",
             Self::ClockGap => "clock_gap",
             Self::NoReading => "no_reading",
         }

@@ -61,9 +61,19 @@ pub struct BoundPort {
     pub layout: Vec<Bound>,
     /// How often the source refreshes, where it tells (bnxt's `stats-block-usecs`): overrides the driver table.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub refresh: Option<Duration>,
+    pub refresh: Option<SourceRefresh>,
     /// The actions the actuator can carry out on this port.
     pub actions: Vec<ActionKind>,
+}
+
+/// How often a source refreshes, as it says itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SourceRefresh {
+    /// Once in so long; zero for a live one.
+    Every(Duration),
+    /// Not at all: what it shows is of no use, until it is seen to change.
+    Never,
 }
 
 /// See [`Input::Reading`].

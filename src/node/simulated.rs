@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use rocewatch_core::action::{ActionKind, Op, PortConfig};
 use rocewatch_core::ids::PortIdentity;
-use rocewatch_core::input::DcbOwner;
+use rocewatch_core::input::{DcbOwner, SourceRefresh};
 use rocewatch_core::sim::nic::Nic;
 use rocewatch_core::sim::peer::Script;
 use rocewatch_core::sim::random::Random;
@@ -162,8 +162,8 @@ impl Source for SimulatedSource {
         Ok(())
     }
 
-    fn refresh(&self) -> Option<Duration> {
-        Some(self.nic.now().0.refresh())
+    fn refresh(&self) -> Option<SourceRefresh> {
+        Some(SourceRefresh::Every(self.nic.now().0.refresh()))
     }
 }
 

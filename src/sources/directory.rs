@@ -5,6 +5,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rocewatch_core::input::SourceRefresh;
 use rustix::fs::{Mode, OFlags};
 
 use super::{ReadError, Source, text};
@@ -112,7 +113,7 @@ impl Source for DirectorySource {
         Ok(())
     }
 
-    fn refresh(&self) -> Option<Duration> {
-        self.refresh
+    fn refresh(&self) -> Option<SourceRefresh> {
+        self.refresh.map(SourceRefresh::Every)
     }
 }

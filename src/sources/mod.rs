@@ -7,6 +7,8 @@ mod raw;
 mod rdma;
 mod text;
 
+use rocewatch_core::input::SourceRefresh;
+
 pub use directory::{DirectorySource, FileError, read_file};
 pub use ethtool::EthtoolSource;
 pub use poller::{Feed, Poller};
@@ -29,8 +31,8 @@ pub trait Source: Send {
     /// [`ReadError::NamesChanged`] if the names are others by now; the sample is lost, the names are to be read again.
     fn read(&mut self, values: &mut Vec<u64>) -> Result<(), ReadError>;
 
-    /// How often the source refreshes, if it tells.
-    fn refresh(&self) -> Option<std::time::Duration> {
+    /// How often the source refreshes, if it tells. Asked after [`Source::names`], which may find it out.
+    fn refresh(&self) -> Option<SourceRefresh> {
         None
     }
 }

@@ -11,7 +11,7 @@ use crate::drivers::{self, Caps, LinkEffect};
 use crate::event::PauseKnown;
 use crate::evidence::Windows;
 use crate::ids::{PortIdentity, PortKey};
-use crate::input::{BoundPort, DcbOwner, PortLink, Reading};
+use crate::input::{BoundPort, DcbOwner, PortLink, Reading, SourceRefresh};
 use crate::phase::CARRIER_WAIT;
 use crate::policy::Veto;
 use crate::settings::{self, DetectSource, Settings};
@@ -52,7 +52,7 @@ pub(super) struct Port {
     pub(super) last_sign: MonoTime,
     pub(super) took: Duration,
     pub(super) pacing: Pacing,
-    pub(super) refresh_told: Option<Duration>,
+    pub(super) refresh_told: Option<SourceRefresh>,
     pub(super) meter: RefreshMeter,
     pub(super) blind: Option<Gap>,
     pub(super) last_action: Option<MonoTime>,
@@ -164,7 +164,10 @@ impl Port {
     pub(super) fn bind(&mut self, bound: BoundPort) {
         self.identity = bound.identity;
         self.actions = bound.actions;
-        self.refresh_told = bound.refresh.map(|refresh| refresh.min(settings::SPAN_MAX));
+        self.refresh_told = bound.refresh.map(|refresh| match refresh {
+            SourceRefresh::Every(period) => SourceRefresh::Every(period.min(settings::SPAN_MAX)),
+            SourceRefresh::Never => SourceRefresh::Never,
+        });
         self.ledger.bind(bound.layout);
         for queue in &mut self.queues {
             queue.places = self.ledger.places(queue.queue, queue.direction);
@@ -192,7 +195,15 @@ impl Port {
     /// How often the source refreshes: what was measured, else what it tells, else what its driver's table says.
     /// Zero for a source that is read live.
     pub(super) fn refresh(&self) -> Duration {
-        self.meter.measured().or(self.refresh_told).unwrap_or(self.caps.refresh.period())
+        self.meter.measured().unwrap_or(match self.refresh_told {
+            Some(SourceRefresh::Every(period)) => period,
+            Some(SourceRefresh::Never) | None => self.caps.refresh.period(),
+        })
+    }
+
+    /// Whether the source says that it never refreshes, and nothing has shown otherwise.
+    fn is_never_refreshed(&self) -> bool {
+        self.refresh_told == Some(SourceRefresh::Never) && self.meter.measured().is_none()
     }
 
     /// The longest `detect` of the port's queues.
@@ -251,7 +262,8 @@ impl Port {
         let differs = self.ledger.differs(&reading.values);
         self.meter.note(reading.at, differs);
         // Unchanged for one refresh and a half, it has refreshed and nothing has happened.
-        if !refresh.is_zero() && !differs && span < refresh * 3 / 2 {
+        let never = self.is_never_refreshed();
+        if !never && !refresh.is_zero() && !differs && span < refresh * 3 / 2 {
             return Taken::Merged;
         }
         let slack = SLACK_MIN + took * 2 + refresh / 4;
@@ -264,7 +276,13 @@ impl Port {
             self.moved_at = reading.at;
             self.frozen_updates = 0;
         }
-        if self.is_frozen() { Taken::Blind(Gap::FrozenSource) } else { Taken::Fresh }
+        if never {
+            Taken::Blind(Gap::NeverRefreshed)
+        } else if self.is_frozen() {
+            Taken::Blind(Gap::FrozenSource)
+        } else {
+            Taken::Fresh
+        }
     }
 
     fn start(&mut self, reading: &Reading, gap: Gap) -> Taken {

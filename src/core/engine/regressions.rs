@@ -12,7 +12,8 @@ use crate::durable::Durable;
 use crate::event::EventKind;
 use crate::ids::{ActionId, PortIdentity, PortKey};
 use crate::input::{
-    BoundPort, Command, DcbOwner, Effect, Ended, GuardAnswer, Input, JournalState, PortDcb, PortLink, Reading,
+    BoundPort, Command, DcbOwner, Effect, Ended, GuardAnswer, Input, JournalState, PortDcb, PortLink,
+    Reading, SourceRefresh,
 };
 use crate::phase::Phase;
 use crate::settings::{Guard, Mode, Settings};
@@ -86,7 +87,7 @@ impl Rig {
             port,
             identity,
             layout: Binding::new(for_driver(driver), &names).layout().to_vec(),
-            refresh: Some(Duration::ZERO),
+            refresh: Some(SourceRefresh::Every(Duration::ZERO)),
             actions: vec![ActionKind::PfcOff],
         }));
     }
@@ -454,7 +455,7 @@ fn a_rename_that_comes_with_the_names_of_the_counters_is_told_and_keeps_what_was
         )
         .layout()
         .to_vec(),
-        refresh: Some(Duration::ZERO),
+        refresh: Some(SourceRefresh::Every(Duration::ZERO)),
         actions: vec![ActionKind::PfcOff],
     }));
     assert!(rig.events.contains(&EventKind::PortRenamed { from: "eth0".into() }));

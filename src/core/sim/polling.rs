@@ -10,7 +10,9 @@ use crate::action::{ActionKind, PortConfig};
 use crate::binding::Binding;
 use crate::drivers::Overflow;
 use crate::ids::{PortIdentity, PortKey};
-use crate::input::{BoundPort, DcbOwner, Input, PortDcb, PortLink, PortPause, ReadFailed, Reading};
+use crate::input::{
+    BoundPort, DcbOwner, Input, PortDcb, PortLink, PortPause, ReadFailed, Reading, SourceRefresh,
+};
 use crate::units::MonoTime;
 
 /// Readings whose times are kept: three seconds at the fast pace, for the windows that the judge looks at.
@@ -138,7 +140,8 @@ impl SimPort {
             port,
             identity: self.identity(),
             layout,
-            refresh: (self.spec.refresh_told == Told::Yes).then_some(self.nic.refresh()),
+            refresh: (self.spec.refresh_told == Told::Yes)
+                .then_some(SourceRefresh::Every(self.nic.refresh())),
             actions: ActionKind::ALL.into_iter().filter(acts).collect(),
         })
     }

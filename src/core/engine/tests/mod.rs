@@ -13,7 +13,9 @@ use crate::binding::Binding;
 use crate::drivers;
 use crate::event::{Event, EventKind};
 use crate::ids::{ActionId, PortIdentity, PortKey};
-use crate::input::{BoundPort, DcbOwner, Effect, Ended, Input, JournalState, PortDcb, PortLink, Reading};
+use crate::input::{
+    BoundPort, DcbOwner, Effect, Ended, Input, JournalState, PortDcb, PortLink, Reading, SourceRefresh,
+};
 use crate::settings::{Guard, Mode, Settings};
 use crate::units::{Direction, MonoTime, PriorityMask, Queue};
 
@@ -102,7 +104,7 @@ impl Bench {
                 ..PortIdentity::default()
             },
             layout: binding.layout().to_vec(),
-            refresh: Some(Duration::ZERO),
+            refresh: Some(SourceRefresh::Every(Duration::ZERO)),
             actions: ActionKind::ALL.to_vec(),
         }));
     }

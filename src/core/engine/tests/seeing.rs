@@ -144,7 +144,7 @@ fn a_first_reading_says_nothing_and_is_not_told() {
     let bench = Bench::new("mlx5_core", Settings::default());
     assert!(gaps(&bench).is_empty());
     assert!(view(&bench).armed);
-    assert_eq!(Gap::ALL.len(), 7, "each reason has a test here or in delta");
+    assert_eq!(Gap::ALL.len(), 8, "each reason has a test here or in delta");
 }
 
 #[test]
@@ -346,7 +346,7 @@ fn a_port_whose_own_detect_is_too_short_for_its_source_is_not_armed_and_finds_no
     let mut bench = Bench::new("mlx5_core", settings);
     let port = bench.engine.ports.get_mut(&PORT).unwrap();
     port.meter = RefreshMeter::default();
-    port.refresh_told = Some(Duration::from_secs(1));
+    port.refresh_told = Some(SourceRefresh::Every(Duration::from_secs(1)));
     let settings = bench.engine.settings().clone();
     bench.tell(Input::Reconfigure(Box::new(settings)));
     assert_eq!(bench.count("not_armed"), 1);
@@ -359,6 +359,25 @@ fn a_port_whose_own_detect_is_too_short_for_its_source_is_not_armed_and_finds_no
     }
     assert!(!view(&bench).armed);
     assert_eq!((bench.count("storm_detected"), bench.phase()), (0, "healthy"));
+}
+
+#[test]
+fn a_source_that_says_it_never_refreshes_is_not_armed_until_it_is_seen_to_change() {
+    let mut bench = Bench::new("mlx5_core", Settings::default());
+    let port = bench.engine.ports.get_mut(&PORT).unwrap();
+    port.meter = RefreshMeter::default();
+    port.refresh_told = Some(SourceRefresh::Never);
+    for _ in 0..20 {
+        bench.now = bench.now + STEP;
+        bench.read_as_is();
+    }
+    assert!(!view(&bench).armed);
+    let reason = |bench: &Bench| bench.engine.snapshot(bench.now).ports[0].blind;
+    assert_eq!((reason(&bench), bench.count("blinded")), (Some(Gap::NeverRefreshed), 1));
+    // A setting that the hardware does not heed: what moves is believed.
+    bench.run(4, BUSY);
+    assert!(view(&bench).armed);
+    assert_eq!((reason(&bench), bench.count("sighted")), (None, 1));
 }
 
 #[test]
