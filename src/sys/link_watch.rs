@@ -1,25 +1,13 @@
-//! Being told when links come, go and change, and when a port's DCB settings do. Listens only: the one place where an
-//! asynchronous netlink socket is right, because nothing is executed on its behalf.
-
-use std::collections::VecDeque;
-use std::io;
+//! Being told when links come, go and change, and when a port's DCB settings do.
 
 use netlink_sys::protocols::NETLINK_ROUTE;
-use netlink_sys::{AsyncSocket, AsyncSocketExt, TokioSocket};
-use rustix::io::Errno;
 
 use super::link::{Link, name_of};
 use super::netdev::NetdevName;
 use super::netlink::NetlinkError;
-use super::netlink_wire::{Malformed, attributes, frames};
+use super::netlink_wire::{Frame, Malformed, attributes};
 use super::uapi::*;
-
-/// Many times a link notification, of about 2 KiB.
-const RECEIVE_LEN: usize = 32 * 1024;
-
-/// More than the kernel keeps for a socket by default (208 KiB, some hundred events); reading them takes well under a
-/// millisecond.
-const DRAIN_MAX: usize = 1000;
+use super::watch::{Subscription, Watch};
 
 /// What happened to a link. It tells that something changed, not what: the caller asks for the rest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,14 +36,7 @@ pub enum LinkEvent {
 }
 
 /// A subscription to the events of this network namespace.
-pub struct LinkWatch {
-    socket: TokioSocket,
-    buffer: Vec<u8>,
-    /// Events of the last datagram; a datagram holds few.
-    ready: VecDeque<LinkEvent>,
-    /// The kernel has dropped events and goes on dropping.
-    is_overflowing: bool,
-}
+pub struct LinkWatch(Watch<LinkEvent>);
 
 impl LinkWatch {
     /// Subscribes; events from now on are kept until they are asked for, as far as the kernel has room. What was before
@@ -69,20 +50,14 @@ impl LinkWatch {
     ///
     /// Outside a tokio runtime with I/O enabled.
     pub fn open() -> Result<Self, NetlinkError> {
-        let subscribed = || {
-            let mut socket = TokioSocket::new(NETLINK_ROUTE)?;
-            socket.socket_mut().bind_auto()?;
-            socket.socket_mut().add_membership(RTNLGRP_LINK)?;
-            socket.socket_mut().add_membership(RTNLGRP_DCB)?;
-            Ok(socket)
-        };
-        let socket = subscribed().map_err(|source| NetlinkError::Open { protocol: NETLINK_ROUTE, source })?;
-        Ok(Self {
-            socket,
-            buffer: Vec::with_capacity(RECEIVE_LEN),
-            ready: VecDeque::new(),
-            is_overflowing: false,
-        })
+        let watch = Watch::open(Subscription {
+            protocol: NETLINK_ROUTE,
+            groups: &[RTNLGRP_LINK, RTNLGRP_DCB],
+            name: "RTNLGRP_LINK",
+            decode: Box::new(decode),
+            lost: LinkEvent::Lost,
+        })?;
+        Ok(Self(watch))
     }
 
     /// The next event. May be dropped while it waits; no event is lost by that.
@@ -91,70 +66,24 @@ impl LinkWatch {
     ///
     /// If the socket fails for good.
     pub async fn next(&mut self) -> Result<LinkEvent, NetlinkError> {
-        loop {
-            if self.is_overflowing {
-                self.drain();
-                return Ok(LinkEvent::Lost);
-            }
-            if let Some(event) = self.ready.pop_front() {
-                return Ok(event);
-            }
-            self.buffer.clear();
-            match self.socket.recv(&mut self.buffer).await {
-                Ok(()) => self.ready.extend(decode(&self.buffer)),
-                Err(error) if is_overflow(&error) => self.is_overflowing = true,
-                Err(source) => return Err(NetlinkError::Socket { request: "RTNLGRP_LINK", source }),
-            }
-        }
-    }
-
-    /// Reads what is waiting and forgets it. The kernel reports an overflow once, and drops every later event without
-    /// another word until the socket has been read empty; so it must be empty before the caller asks for the state of
-    /// things, or what changes after that is missed.
-    fn drain(&mut self) {
-        for _ in 0..DRAIN_MAX {
-            self.buffer.clear();
-            match self.socket.socket_ref().recv(&mut self.buffer, 0) {
-                Ok(_) => {}
-                Err(error) if is_overflow(&error) => {}
-                // Empty; any other failure comes again when the socket is awaited.
-                Err(_) => {
-                    self.is_overflowing = false;
-                    return;
-                }
-            }
-        }
+        self.0.next().await
     }
 }
 
-fn is_overflow(error: &io::Error) -> bool {
-    error.raw_os_error() == Some(Errno::NOBUFS.raw_os_error())
-}
-
-/// The events of a datagram. One that cannot be read, which also means one that was too long for the buffer, may have
-/// been any event.
-fn decode(datagram: &[u8]) -> Vec<LinkEvent> {
-    frames(datagram)
-        .filter_map(|frame| {
-            let event = frame.and_then(|frame| decode_event(frame.message_type, frame.payload));
-            event.unwrap_or(Some(LinkEvent::Lost))
-        })
-        .collect()
-}
-
-fn decode_event(message_type: u16, payload: &[u8]) -> Result<Option<LinkEvent>, Malformed> {
-    match message_type {
+/// The event that a message tells of.
+fn decode(frame: &Frame<'_>) -> Result<Option<LinkEvent>, Malformed> {
+    match frame.message_type {
         RTM_NEWLINK => {
-            let identity = Link::decode_identity(payload)?;
+            let identity = Link::decode_identity(frame.payload)?;
             Ok(identity.map(|(ifindex, name)| LinkEvent::Changed { ifindex, name }))
         }
         RTM_DELLINK => {
-            let identity = Link::decode_identity(payload)?;
+            let identity = Link::decode_identity(frame.payload)?;
             Ok(identity.map(|(ifindex, name)| LinkEvent::Removed { ifindex, name }))
         }
         // The kernel announces a change with either type, depending on the driver.
         RTM_GETDCB | RTM_SETDCB => {
-            dcb_name(payload).map(|name| name.map(|name| LinkEvent::DcbChanged { name }))
+            dcb_name(frame.payload).map(|name| name.map(|name| LinkEvent::DcbChanged { name }))
         }
         _ => Ok(None),
     }
@@ -177,7 +106,12 @@ fn dcb_name(payload: &[u8]) -> Result<Option<NetdevName>, Malformed> {
 mod tests {
     use super::super::link::tests::payload;
     use super::super::netlink_wire::tests::{attribute, message};
+    use super::super::watch::events;
     use super::*;
+
+    fn decoded(datagram: &[u8]) -> Vec<LinkEvent> {
+        events(datagram, decode, &LinkEvent::Lost)
+    }
 
     fn name(text: &str) -> NetdevName {
         NetdevName::new(text).unwrap()
@@ -192,20 +126,20 @@ mod tests {
             LinkEvent::Changed { ifindex: 5, name: name("eth1") },
             LinkEvent::Removed { ifindex: 5, name: name("eth1") },
         ];
-        assert_eq!(decode(&datagram), expected);
+        assert_eq!(decoded(&datagram), expected);
     }
 
     #[test]
     fn a_device_that_leaves_a_bridge_is_not_gone() {
         let bridge_port = payload(7, 5, 0, &[attribute(IFLA_IFNAME, b"eth1\0")]);
-        assert_eq!(decode(&message(RTM_DELLINK, 0, 0, &bridge_port)), []);
+        assert_eq!(decoded(&message(RTM_DELLINK, 0, 0, &bridge_port)), []);
     }
 
     #[test]
     fn dcb_settings_are_announced_with_either_type() {
         let body = [vec![0, 20, 0, 0], attribute(DCB_ATTR_IFNAME, b"eth1\0")].concat();
         for message_type in [RTM_GETDCB, RTM_SETDCB] {
-            let events = decode(&message(message_type, 0, 0, &body));
+            let events = decoded(&message(message_type, 0, 0, &body));
             assert_eq!(events, [LinkEvent::DcbChanged { name: name("eth1") }]);
         }
     }
@@ -214,14 +148,14 @@ mod tests {
     fn what_cannot_be_read_may_have_been_any_event() {
         let whole = message(RTM_NEWLINK, 0, 0, &payload(0, 5, 0, &[attribute(IFLA_IFNAME, b"eth1\0")]));
         for len in 1..whole.len() {
-            assert_eq!(decode(&whole[..len]), [LinkEvent::Lost], "{len} bytes");
+            assert_eq!(decoded(&whole[..len]), [LinkEvent::Lost], "{len} bytes");
         }
-        assert_eq!(decode(&message(RTM_SETDCB, 0, 0, &[0, 20])), [LinkEvent::Lost]);
+        assert_eq!(decoded(&message(RTM_SETDCB, 0, 0, &[0, 20])), [LinkEvent::Lost]);
     }
 
     #[test]
     fn messages_of_other_kinds_are_no_events() {
         const RTM_NEWADDR: u16 = 20;
-        assert_eq!(decode(&message(RTM_NEWADDR, 0, 0, &[1, 2, 3])), []);
+        assert_eq!(decoded(&message(RTM_NEWADDR, 0, 0, &[1, 2, 3])), []);
     }
 }

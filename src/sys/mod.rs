@@ -11,6 +11,7 @@ pub mod ethtool;
 
 pub mod netlink_wire;
 pub mod netlink;
+mod watch;
 pub mod link;
 pub mod rtnl;
 pub mod link_watch;
