@@ -15,5 +15,12 @@ mod watch;
 pub mod link;
 pub mod rtnl;
 pub mod link_watch;
+pub mod renames;
+pub mod dcb;
+
+pub mod genl;
+pub mod ethtool_genl;
+pub mod devlink;
+pub mod settings_watch;
 
 pub mod sysfs_net;

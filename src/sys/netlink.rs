@@ -293,6 +293,17 @@ impl NetlinkError {
         Self::Refused { request, source, message: refusal.message }
     }
 
+    /// The device that was asked about is not there any more, or never keeps its name.
+    pub(super) fn gone(request: &'static str) -> Self {
+        Self::refused(request, Refusal { errno: Errno::NODEV.raw_os_error(), message: None })
+    }
+
+    /// Whether the kernel or the driver has no answer to this question, now or later.
+    #[must_use]
+    pub fn is_unsupported(&self) -> bool {
+        self.errno() == Some(Errno::OPNOTSUPP.raw_os_error())
+    }
+
     /// The kernel's error number, if it gave one.
     #[must_use]
     pub fn errno(&self) -> Option<i32> {

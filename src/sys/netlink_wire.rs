@@ -136,6 +136,24 @@ pub fn attributes(bytes: &[u8]) -> impl Iterator<Item = Result<(u16, &[u8]), Mal
     })
 }
 
+/// Appends an attribute to a request. The values are the caller's own: names, numbers, and nests of a few of them.
+pub(super) fn put_attribute(body: &mut Vec<u8>, kind: u16, value: &[u8]) {
+    body.extend(((NLA_HEADER_SIZE + value.len()) as u16).to_ne_bytes());
+    body.extend(kind.to_ne_bytes());
+    body.extend(value);
+    body.resize(body.len().next_multiple_of(4), 0);
+}
+
+/// Appends an attribute of text, with its terminator.
+pub(super) fn put_text(body: &mut Vec<u8>, kind: u16, text: &str) {
+    put_attribute(body, kind, &[text.as_bytes(), &[0]].concat());
+}
+
+/// Appends a nest of attributes. The flag that says so is demanded by the younger families.
+pub(super) fn put_nest(body: &mut Vec<u8>, kind: u16, attributes: &[u8]) {
+    put_attribute(body, kind | NLA_F_NESTED, attributes);
+}
+
 /// The number a value starts with; `None` if the value is too short to hold one.
 #[must_use]
 pub fn u32_of(value: &[u8]) -> Option<u32> {
