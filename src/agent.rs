@@ -30,7 +30,7 @@ use crate::node::Node;
 use crate::recorder::{IncidentLimits, Incidents, Recorder};
 use crate::runtime::{EventSink, INPUTS_MAX, Outlets, Pollers, Runtime};
 use crate::sources::{Feed, RdmaCounters, RdmaTree};
-use crate::sys::link_watch::{LinkEvent, LinkWatch};
+use crate::tidings;
 
 /// How often the host is looked at.
 const HOST_EVERY: Duration = Duration::from_secs(5);
@@ -122,7 +122,8 @@ pub fn run<F: Future<Output = ()>>(
         };
         let server = tokio::spawn(serve(listeners, state, stop.clone()));
         if watches == Watch::Kernel {
-            tokio::spawn(follow_links(agent.wakes.clone()));
+            tokio::spawn(tidings::of_links(agent.wakes.clone()));
+            tokio::spawn(tidings::of_settings(agent.wakes.clone()));
         }
         started(&addresses);
         let decides = agent.decides.clone();
@@ -148,30 +149,6 @@ fn listen(addresses: &[ListenAddress]) -> Result<Vec<tokio::net::TcpListener>, c
 fn moment() -> Moment {
     let now = clock::now();
     Moment { now, boot: clock::since_1970().saturating_sub(Duration::from_nanos(now.as_nanos())) }
-}
-
-/// Tells discovery of every change of a link; the list it then asks for says what changed.
-async fn follow_links(wakes: Sender<Wake>) {
-    let mut watch = match LinkWatch::open() {
-        Ok(watch) => watch,
-        Err(error) => {
-            tracing::warn!(%error, "links are looked at once a second only");
-            return;
-        }
-    };
-    loop {
-        let wake = match watch.next().await {
-            Ok(LinkEvent::DcbChanged { name }) => Wake::Names(name.as_str().to_owned()),
-            Ok(LinkEvent::Changed { .. } | LinkEvent::Removed { .. } | LinkEvent::Lost) => Wake::Changed,
-            Err(error) => {
-                tracing::warn!(%error, "links are looked at once a second only");
-                return;
-            }
-        };
-        if wakes.send(wake).is_err() {
-            return;
-        }
-    }
 }
 
 /// Everything that runs beside the server.

@@ -19,15 +19,18 @@ use crate::config::{Admission, DeviceFilter, Pattern};
 use crate::export::stats::Collector;
 use crate::node::{Node, NodeError, Seen};
 use crate::runtime::Pollers;
-use crate::sources::{Feed, Poller, RawTap, RdmaView, Source};
+use crate::sources::{Facts, FactsReach, Feed, Poller, RawTap, RdmaView, Source, Topic};
+use crate::sys::settings_watch::SettingsEvent;
 
 /// What wakes discovery before its time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wake {
     /// Something about some link has changed.
     Changed,
-    /// The names of this device's counters may have changed.
-    Names(String),
+    /// The DCB settings of this device may have changed, and with them the names of its counters.
+    Dcb(String),
+    /// Other settings have changed.
+    Settings(SettingsEvent),
     /// The agent ends.
     Stop,
 }
@@ -54,6 +57,7 @@ struct Known {
     port: PortKey,
     seen: Seen,
     rdma: Option<RdmaName>,
+    facts: Option<Facts>,
 }
 
 /// What a port is called among RDMA devices.
@@ -91,15 +95,14 @@ impl Discovery {
             self.look();
             match wakes.recv_timeout(self.node.pace()) {
                 Ok(Wake::Stop) | Err(RecvTimeoutError::Disconnected) => return self.stop(),
-                Ok(Wake::Names(netdev)) => self.names_are_stale(&netdev),
-                Ok(Wake::Changed) | Err(RecvTimeoutError::Timeout) => {}
+                Ok(wake) => self.heed(&wake),
+                Err(RecvTimeoutError::Timeout) => {}
             }
             // A burst of events is one reason to look.
             for wake in wakes.try_iter().take(1024) {
                 match wake {
                     Wake::Stop => return self.stop(),
-                    Wake::Names(netdev) => self.names_are_stale(&netdev),
-                    Wake::Changed => {}
+                    Wake::Changed | Wake::Dcb(_) | Wake::Settings(_) => self.heed(&wake),
                 }
             }
         }
@@ -110,10 +113,20 @@ impl Discovery {
         self.reach.pollers.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
-    fn names_are_stale(&self, netdev: &str) {
+    /// Has what a change may have altered asked for again.
+    fn heed(&self, wake: &Wake) {
+        for (id, known) in &self.known {
+            let Some(topics) = topics_of(wake, *id, known) else { continue };
+            if let Some(facts) = &known.facts {
+                topics.iter().for_each(|topic| facts.is_stale(*topic));
+            }
+            self.names_are_stale(known.port);
+        }
+    }
+
+    fn names_are_stale(&self, port: PortKey) {
         let pollers = self.reach.pollers.lock().unwrap_or_else(PoisonError::into_inner);
-        let port = self.known.values().find(|known| known.seen.netdev == netdev).map(|known| known.port);
-        if let Some(poller) = port.and_then(|port| pollers.get(&port)) {
+        if let Some(poller) = pollers.get(&port) {
             poller.names_are_stale();
         }
     }
@@ -188,7 +201,8 @@ impl Discovery {
         // Ports that come and go 65,535 times while the agent runs: the last key then stands for the newest.
         self.next_port = self.next_port.saturating_add(1);
         self.start(port, &seen, rdma.as_ref());
-        self.known.insert(id, Known { port, seen, rdma });
+        let facts = self.facts(port, &seen);
+        self.known.insert(id, Known { port, seen, rdma, facts });
     }
 
     fn rename(&mut self, id: u64, seen: Seen, rdma: Option<RdmaName>) {
@@ -213,10 +227,7 @@ impl Discovery {
             self.say(input);
         }
         if before.pfc != seen.pfc || before.pause != seen.pause {
-            let pollers = self.reach.pollers.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Some(poller) = pollers.get(&port) {
-                poller.names_are_stale();
-            }
+            self.names_are_stale(port);
         }
     }
 
@@ -259,6 +270,20 @@ impl Discovery {
         }
     }
 
+    /// Starts to ask what is known of a port beside its counters.
+    fn facts(&mut self, port: PortKey, seen: &Seen) -> Option<Facts> {
+        let kernel = self.node.facts(seen)?;
+        let Reach { feed, pollers, snapshots, .. } = &self.reach;
+        let (feed, pollers, snapshots) = (feed.clone(), Arc::clone(pollers), snapshots.clone());
+        match Facts::start(port, kernel, FactsReach { feed, pollers, snapshots }) {
+            Ok(facts) => Some(facts),
+            Err(error) => {
+                tracing::error!(netdev = seen.netdev, %error, "no thread to ask for the settings of a port");
+                None
+            }
+        }
+    }
+
     fn source(&mut self, seen: &Seen) -> Option<Box<dyn Source>> {
         match self.node.source(seen) {
             Ok(source) => source,
@@ -279,8 +304,10 @@ impl Discovery {
     }
 
     fn note_stats(&self, port: PortKey, seen: &Seen) {
+        let own = self.reach.feed.stats.port(port);
+        own.note_flavour(seen.flavour);
         if let Some(stats) = seen.stats {
-            self.reach.feed.stats.port(port).note_statistics(stats);
+            own.note_statistics(stats);
         }
     }
 
@@ -296,6 +323,22 @@ fn rdma_name(views: &[RdmaView], seen: &Seen) -> Option<RdmaName> {
     let view = of(&seen.netdev).or_else(|| of(seen.bond.as_deref()?))?;
     let RdmaView { device, port, link_layer, .. } = view.clone();
     Some(RdmaName { device, port, link_layer })
+}
+
+/// What to ask a device for after a change; `None` if the change was not of this one.
+fn topics_of(wake: &Wake, id: u64, known: &Known) -> Option<&'static [Topic]> {
+    let device = || known.facts.as_ref().and_then(Facts::device);
+    match wake {
+        Wake::Dcb(netdev) => (known.seen.netdev == *netdev).then_some(&[Topic::Dcb]),
+        Wake::Settings(SettingsEvent::Ethtool { ifindex }) => {
+            (id == u64::from(*ifindex)).then_some(&[Topic::Ethtool])
+        }
+        Wake::Settings(SettingsEvent::Health { device: of }) => {
+            (device() == Some(of)).then_some(&[Topic::Devlink])
+        }
+        Wake::Settings(SettingsEvent::Lost) => Some(&Topic::ALL),
+        Wake::Changed | Wake::Stop => None,
+    }
 }
 
 fn link_of(port: PortKey, seen: &Seen) -> PortLink {

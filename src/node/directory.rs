@@ -88,6 +88,7 @@ impl DirectoryNode {
             id,
             netdev,
             physical: true,
+            flavour: "",
             carrier: link.carrier,
             speed_mbps: link.speed_mbps,
             mtu: link.mtu_bytes,

@@ -2,6 +2,7 @@
 //! that everything after it is the same.
 
 mod directory;
+mod flavours;
 pub mod port_files;
 mod kernel;
 mod simulated;
@@ -19,7 +20,7 @@ use rocewatch_core::input::DcbOwner;
 use rocewatch_core::units::PriorityMask;
 
 use crate::actuate::Machine;
-use crate::sources::Source;
+use crate::sources::{KernelFacts, Source};
 use crate::sys::link::LinkStats;
 
 /// One network device, as it is now.
@@ -31,6 +32,8 @@ pub struct Seen {
     pub netdev: String,
     /// Whether it is a port of the machine: hardware, and no virtual function.
     pub physical: bool,
+    /// What sort of port devlink says it is; empty where it says nothing.
+    pub flavour: &'static str,
     /// Whether it has a carrier.
     pub carrier: Option<bool>,
     /// Mbit/s.
@@ -65,6 +68,11 @@ pub trait Node: Send {
     /// # Errors
     /// If they cannot be reached.
     fn source(&mut self, seen: &Seen) -> Result<Option<Box<dyn Source>>, NodeError>;
+
+    /// Who tells what is known of it beside its counters; `None` where that comes with [`Seen`], or not at all.
+    fn facts(&mut self, _seen: &Seen) -> Option<KernelFacts> {
+        None
+    }
 
     /// What can be done to it: unless the place offers more, commands of the operator run, and nothing is set.
     fn machine(&mut self, _seen: &Seen) -> Arc<dyn Machine> {

@@ -96,6 +96,7 @@ impl Node for SimulatedNode {
                 id,
                 netdev: port.identity.netdev.clone(),
                 physical: true,
+                flavour: "",
                 carrier: Some(nic.has_carrier()),
                 speed_mbps: nic.has_carrier().then_some(port.spec.speed_mbps),
                 mtu: Some(FRAME_BYTES as u32),

@@ -2,6 +2,7 @@
 
 mod directory;
 mod ethtool;
+mod facts;
 mod poller;
 mod raw;
 mod rdma;
@@ -11,6 +12,7 @@ use rocewatch_core::input::SourceRefresh;
 
 pub use directory::{DirectorySource, FileError, read_file};
 pub use ethtool::EthtoolSource;
+pub use facts::{Facts, FactsReach, KernelFacts, PortFacts, Topic};
 pub use poller::{Feed, Poller};
 pub use raw::RawTap;
 pub use rdma::{RdmaCounters, RdmaTree, RdmaView};
@@ -63,12 +65,15 @@ impl ReadError {
         match self {
             Self::NamesChanged => "names_changed".into(),
             Self::Unsupported => "EOPNOTSUPP".into(),
-            Self::Failed { errno: Some(errno), .. } => {
-                errno_name(*errno).map_or_else(|| format!("errno_{errno}"), Into::into)
-            }
-            Self::Failed { errno: None, .. } => "invalid".into(),
+            Self::Failed { errno, .. } => failure_label(*errno),
         }
     }
+}
+
+/// A failed read as metrics name it: by the kernel's error, or as an answer that is none.
+pub(crate) fn failure_label(errno: Option<i32>) -> String {
+    let Some(errno) = errno else { return "invalid".into() };
+    errno_name(errno).map_or_else(|| format!("errno_{errno}"), Into::into)
 }
 
 /// The names of the errors that reads of counters really give (errno(3)).

@@ -11,7 +11,7 @@ use rocewatch_core::action::ActionKind;
 use rocewatch_core::binding::{Binding, Bound};
 use rocewatch_core::drivers;
 use rocewatch_core::ids::{PortIdentity, PortKey};
-use rocewatch_core::input::{BoundPort, Input, ReadFailed, Reading};
+use rocewatch_core::input::{BoundPort, Input, ReadFailed, Reading, SourceRefresh};
 use rocewatch_core::units::{MonoTime, nanos};
 
 use super::{ReadError, Source};
@@ -77,6 +77,7 @@ impl Poller {
             pace: Arc::clone(&pace),
             introduction,
             bound: None,
+            refresh: None,
             values: Vec::new(),
             picked: Vec::new(),
         };
@@ -113,6 +114,8 @@ struct Reader {
     stats: Arc<PortStats>,
     pace: Arc<Pace>,
     bound: Option<(Vec<String>, Binding, MonoTime)>,
+    /// What the source said of it when the port was last made known.
+    refresh: Option<SourceRefresh>,
     values: Vec<u64>,
     picked: Vec<u64>,
 }
@@ -203,6 +206,7 @@ impl Reader {
         let names = self.source.names()?;
         if let Some((known, _, at)) = &mut self.bound
             && *known == names
+            && self.refresh == self.source.refresh()
         {
             *at = now;
             return Ok(());
@@ -215,11 +219,12 @@ impl Reader {
 
     /// Makes the port known under its layout; the first time with everything else that is known of it.
     fn introduce(&mut self, layout: Vec<Bound>) {
+        self.refresh = self.source.refresh();
         self.send(Input::Bound(BoundPort {
             port: self.port,
             identity: self.identity.clone(),
             layout,
-            refresh: self.source.refresh(),
+            refresh: self.refresh,
             actions: self.actions.clone(),
         }));
         for input in std::mem::take(&mut self.introduction) {
@@ -281,6 +286,7 @@ mod tests {
             feed,
             pace: Arc::clone(&pace),
             bound: None,
+            refresh: None,
             values: Vec::new(),
             picked: Vec::new(),
         };

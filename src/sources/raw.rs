@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use rocewatch_core::binding::Binding;
 use rocewatch_core::drivers::Driver;
+use rocewatch_core::input::SourceRefresh;
 use rocewatch_core::units::MonoTime;
 
 use super::{ReadError, Source};
@@ -80,7 +81,7 @@ impl Source for RawTap {
         Ok(())
     }
 
-    fn refresh(&self) -> Option<Duration> {
+    fn refresh(&self) -> Option<SourceRefresh> {
         self.source.refresh()
     }
 }

@@ -1,7 +1,7 @@
 //! What the agent measures on one port beside its counters.
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use rocewatch_core::catalog::{Family, FamilyKind};
@@ -9,6 +9,7 @@ use rocewatch_core::units::nanos;
 
 use super::super::sheet::Distribution;
 use super::{Collector, Count, ReadStats, lock};
+use crate::sources::PortFacts;
 use crate::sys::link::LinkStats;
 
 /// The counts of one port.
@@ -20,6 +21,8 @@ pub struct PortStats {
     pub(in crate::export) missed: Count,
     pub(in crate::export) lateness: Lateness,
     statistics: Mutex<Option<LinkStats>>,
+    facts: Mutex<Arc<PortFacts>>,
+    flavour: Mutex<&'static str>,
     raw: Mutex<Raw>,
 }
 
@@ -74,6 +77,28 @@ impl PortStats {
     pub fn raw(&self) -> Vec<(String, u64)> {
         let raw = lock(&self.raw);
         raw.names.iter().cloned().zip(raw.values.iter().copied()).collect()
+    }
+
+    /// Takes what sort of port devlink says it is.
+    pub fn note_flavour(&self, flavour: &'static str) {
+        *lock(&self.flavour) = flavour;
+    }
+
+    /// What sort of port devlink says it is; empty where it says nothing.
+    #[must_use]
+    pub fn flavour(&self) -> &'static str {
+        *lock(&self.flavour)
+    }
+
+    /// Takes what was found out beside the counters.
+    pub fn note_facts(&self, facts: PortFacts) {
+        *lock(&self.facts) = Arc::new(facts);
+    }
+
+    /// What was found out beside the counters.
+    #[must_use]
+    pub fn facts(&self) -> Arc<PortFacts> {
+        Arc::clone(&lock(&self.facts))
     }
 
     /// The interface statistics, once they were read.

@@ -18,6 +18,12 @@ pub enum Collector {
     Rdma,
     /// Links and their statistics by rtnetlink.
     Link,
+    /// DCB settings by rtnetlink.
+    Dcb,
+    /// Pause, error correction, coalescing and link detail by ethtool's netlink family.
+    EthtoolNetlink,
+    /// Health reporters by devlink.
+    Devlink,
     /// A directory in place of the kernel.
     Directory,
     /// A simulated node in place of the kernel.
@@ -28,8 +34,17 @@ pub enum Collector {
 
 impl Collector {
     /// All of them.
-    pub const ALL: [Self; 6] =
-        [Self::Ethtool, Self::Rdma, Self::Link, Self::Directory, Self::Simulation, Self::Host];
+    pub const ALL: [Self; 9] = [
+        Self::Ethtool,
+        Self::Rdma,
+        Self::Link,
+        Self::Dcb,
+        Self::EthtoolNetlink,
+        Self::Devlink,
+        Self::Directory,
+        Self::Simulation,
+        Self::Host,
+    ];
 
     /// As metrics write it.
     #[must_use]
@@ -38,6 +53,9 @@ impl Collector {
             Self::Ethtool => "ethtool",
             Self::Rdma => "rdma",
             Self::Link => "link",
+            Self::Dcb => "dcb",
+            Self::EthtoolNetlink => "ethtool_netlink",
+            Self::Devlink => "devlink",
             Self::Directory => "directory",
             Self::Simulation => "simulation",
             Self::Host => "host",
