@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rocewatch_core::action::{PutBack, UndoResult};
 use rocewatch_core::event::{Event, EventKind, Level};
-use tracing::{error, info, warn};
+use tracing::{debug, error, info, warn};
 
 use crate::runtime::EventSink;
 
@@ -30,6 +30,7 @@ macro_rules! line {
         match $event.kind.level() {
             Level::Error => error!(seq = $event.seq, port, prio, direction, $($($fields)+,)? $message),
             Level::Warn => warn!(seq = $event.seq, port, prio, direction, $($($fields)+,)? $message),
+            Level::Debug => debug!(seq = $event.seq, port, prio, direction, $($($fields)+,)? $message),
             Level::Info => info!(seq = $event.seq, port, prio, direction, $($($fields)+,)? $message),
         }
     }};

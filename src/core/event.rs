@@ -224,9 +224,18 @@ pub enum PauseKnown {
 #[serde(transparent)]
 pub struct PhaseName(pub std::borrow::Cow<'static, str>);
 
+impl PhaseName {
+    /// Whether nothing goes on in it that a watchdog is for.
+    fn is_uneventful(&self) -> bool {
+        matches!(self.0.as_ref(), "healthy" | "suspended")
+    }
+}
+
 /// How loud an event is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
+    /// What is only of interest to whoever looks for it.
+    Debug,
     /// Lifecycle and transitions.
     Info,
     /// The operator should look.
@@ -269,6 +278,11 @@ impl EventKind {
     #[must_use]
     pub fn level(&self) -> Level {
         match self {
+            // A queue without pause, which most are: a port that comes has sixteen, and one without link has all.
+            Self::PhaseChanged { from, to } if [from, to].iter().all(|phase| phase.is_uneventful()) => {
+                Level::Debug
+            }
+            Self::PhaseChanged { .. } => Level::Info,
             Self::StormDetected { .. }
             | Self::PauseEntered { .. }
             | Self::ActionVetoed { .. }
@@ -285,7 +299,6 @@ impl EventKind {
             | Self::PortRemoved
             | Self::PortRenamed { .. }
             | Self::LinkChanged { .. }
-            | Self::PhaseChanged { .. }
             | Self::StormEnded { .. }
             | Self::PauseLeft { .. }
             | Self::ActionPlanned { .. }

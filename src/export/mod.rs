@@ -11,6 +11,7 @@ mod sheet;
 mod text;
 mod ports;
 mod queues;
+mod facts;
 mod rdma;
 mod node;
 mod agent;

@@ -7,9 +7,9 @@ use rocewatch_core::snapshot::{PortView, QueueView, Snapshot};
 use rocewatch_core::units::{Direction, Priority, PriorityMask, Queue};
 
 use super::Moment;
-use super::queues;
 use super::sheet::{Labels, Sheet, family, family_of};
 use super::stats::PortStats;
+use super::{facts, queues};
 
 /// The families that the watchdog's decisions and the alerts rest on: a dashboard must be able to tell "never
 /// happened" from "cannot be seen here".
@@ -56,7 +56,7 @@ pub(super) fn collect<'a>(
     moment: &Moment,
 ) {
     let labels = labels(&port.identity);
-    info(sheet, port, &labels);
+    info(sheet, port, own.map(PortStats::flavour).unwrap_or_default(), &labels);
     link(sheet, port, &labels);
     counters(sheet, port, &labels);
     pause_settings(sheet, port, &labels);
@@ -65,10 +65,11 @@ pub(super) fn collect<'a>(
     queues::collect(sheet, port, &labels, snapshot);
     if let Some(own) = own {
         measured(sheet, own, &labels);
+        facts::collect(sheet, port, &own.facts(), &labels);
     }
 }
 
-fn info<'a>(sheet: &mut Sheet<'a>, port: &'a PortView, labels: &Labels<'a>) {
+fn info<'a>(sheet: &mut Sheet<'a>, port: &'a PortView, flavour: &'static str, labels: &Labels<'a>) {
     let identity = &port.identity;
     let device = labels
         .with("driver", identity.driver.as_str())
@@ -77,9 +78,8 @@ fn info<'a>(sheet: &mut Sheet<'a>, port: &'a PortView, labels: &Labels<'a>) {
         .with("pci_address", identity.pci_address.as_str());
     sheet.add(const { family("rocewatch_device_info") }, &device, 1u64);
     let bond = port.link.bond.as_deref().unwrap_or_default();
-    // No source tells the flavour yet.
     let place =
-        labels.with("link_layer", identity.link_layer.as_str()).with("flavour", "").with("bond", bond);
+        labels.with("link_layer", identity.link_layer.as_str()).with("flavour", flavour).with("bond", bond);
     sheet.add(const { family("rocewatch_port_info") }, &place, 1u64);
 }
 

@@ -6,6 +6,8 @@ use super::family::{PORT, QUEUE, families};
 
 /// [`QUEUE`] and the direction of the pause, rx or tx. The priority may be `global` (802.3x).
 const WATCHED: [&str; 5] = ["device", "port", "netdev", "priority", "direction"];
+/// [`PORT`] and the name of a health reporter.
+const REPORTER: [&str; 4] = ["device", "port", "netdev", "reporter"];
 const THROTTLED: [&str; 6] = ["device", "port", "netdev", "priority", "direction", "window"];
 
 /// Upper bounds of the pause share in thousandths: from one in a thousand, where a fabric begins to lose throughput,
@@ -32,6 +34,8 @@ pub(super) const FAMILIES: &[Family] = families! {
             "The NIC behind a port: its driver, firmware and place on the bus";
         info Count ["device", "port", "netdev", "link_layer", "flavour", "bond"] "rocewatch_port_info"
             "A port: its link layer, devlink flavour and the bond it belongs to; empty where there is none";
+        info Count ["device", "port", "netdev", "owner", "trust"] "rocewatch_dcb_info"
+            "Who decides about the DCB settings of the port (host; other: its firmware or an agent of that), and what sorts packets into priorities (pcp, dscp)";
         gauge Count [] "rocewatch_ports"
             "Network ports the agent reads";
         gauge Count [] "rocewatch_devices"
@@ -46,6 +50,14 @@ pub(super) const FAMILIES: &[Family] = families! {
             "Times the port gained or lost carrier, as the kernel counts them";
         gauge Bytes PORT "rocewatch_netdev_mtu_bytes"
             "Largest packet the network interface sends";
+        info Count ["device", "port", "netdev", "reason"] "rocewatch_port_down_info"
+            "Why the link of the port is down, where its driver says";
+        gauge Flag REPORTER "rocewatch_devlink_healthy"
+            "Whether the devlink health reporter of the port or its device sees nothing wrong now";
+        counter Count REPORTER "rocewatch_devlink_health_errors_total"
+            "Errors the devlink health reporter has seen";
+        counter Count REPORTER "rocewatch_devlink_health_recoveries_total"
+            "Recoveries from errors the devlink health reporter has seen";
     }
     Traffic {
         counter Bytes PORT "rocewatch_netdev_receive_bytes_total"
@@ -78,8 +90,20 @@ pub(super) const FAMILIES: &[Family] = families! {
             "Whether the driver measures pause time; where it counts frames only, nothing is inferred from them";
         gauge Flag QUEUE "rocewatch_pfc_enabled"
             "Whether PFC is on for the priority";
+        gauge Flag QUEUE "rocewatch_pfc_peer_enabled"
+            "Whether PFC is on for the priority at the peer, where it has told so by DCBX";
+        gauge Seconds PORT "rocewatch_prevention_timeout_seconds"
+            "How long the NIC sends pause before it gives up and drops, 0 if it never does; absent where the driver has no such limit or chooses it itself";
+        counter Count PORT "rocewatch_mac_control_receive_frames_total"
+            "MAC control frames received; pause is the only kind in use";
+        counter Count PORT "rocewatch_mac_control_transmit_frames_total"
+            "MAC control frames sent; pause is the only kind in use";
         gauge Flag ["device", "port", "netdev", "direction"] "rocewatch_global_pause_enabled"
             "Whether 802.3x pause is on, by direction (rx: obeyed, tx: sent)";
+    }
+    Phy {
+        gauge Flag ["device", "port", "netdev", "direction"] "rocewatch_adaptive_moderation_enabled"
+            "Whether the delay of the port's interrupts follows its load, by direction";
     }
     Watchdog {
         gauge Flag ["mode"] "rocewatch_watchdog_mode"

@@ -87,3 +87,89 @@ fn pause_of(port: PortKey, facts: &PortFacts) -> Option<PortPause> {
         prevention_timeout_ms,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rocewatch_core::units::Queue;
+
+    use crate::sys::devlink::Reporter;
+    use crate::sys::ethtool_genl::PauseState;
+    use crate::sys::netdev::BusDevice;
+
+    const PORT: PortKey = PortKey(3);
+
+    fn dcb(pfc: u8, dcbx: u8) -> PortFacts {
+        let dcb = DcbSettings { pfc: Some(pfc), dcbx: Some(dcbx), ..DcbSettings::default() };
+        PortFacts { dcb: Some(dcb), ..PortFacts::default() }
+    }
+
+    fn pause(rx: Option<bool>, prevention_timeout_ms: Option<u16>) -> PortFacts {
+        let pause = rx.map(|rx| PauseState { rx: Some(rx), tx: Some(false), ..PauseState::default() });
+        PortFacts { pause, prevention_timeout_ms, ..PortFacts::default() }
+    }
+
+    fn reporter(in_error: Option<bool>) -> PortFacts {
+        let device = BusDevice { bus: "pci".into(), address: "0000:3b:00.0".into() };
+        let tx = Reporter { device, port: None, name: "tx".into(), in_error, errors: None, recoveries: None };
+        PortFacts { reporters: vec![tx], ..PortFacts::default() }
+    }
+
+    #[test]
+    fn a_mask_is_told_once_and_another_one_makes_the_names_stale() {
+        let mut told = Told::new(PORT);
+        let mask = |bits| {
+            let (pfc, owner) = (Some(mask_of(bits)), DcbOwner::Host);
+            vec![Input::Dcb(PortDcb { port: PORT, pfc, owner })]
+        };
+        assert_eq!(told.news(&dcb(8, 1)), News { inputs: mask(8), names_are_stale: false });
+        assert_eq!(told.news(&dcb(8, 1)), News::default());
+        assert_eq!(told.news(&dcb(16, 1)), News { inputs: mask(16), names_are_stale: true });
+        // One that could not be asked for is not a mask that went away.
+        assert_eq!(told.news(&PortFacts::default()), News::default());
+        assert_eq!(told.news(&dcb(16, 1)), News::default());
+    }
+
+    #[test]
+    fn another_owner_is_news_and_changes_no_names() {
+        let mut told = Told::new(PORT);
+        told.news(&dcb(8, 1));
+        let other = Input::Dcb(PortDcb { port: PORT, pfc: Some(mask_of(8)), owner: DcbOwner::Other });
+        assert_eq!(told.news(&dcb(8, 2)), News { inputs: vec![other], names_are_stale: false });
+    }
+
+    #[test]
+    fn a_bit_of_the_mask_is_the_priority_of_its_number() {
+        let labels = mask_of(0b1000_0001).iter().map(|priority| Queue::Priority(priority).label());
+        assert_eq!(labels.collect::<Vec<_>>(), ["0", "7"]);
+        assert_eq!(mask_of(0), PriorityMask::default());
+    }
+
+    #[test]
+    fn of_pause_what_is_known_is_told_and_nothing_where_nothing_is() {
+        let mut told = Told::new(PORT);
+        assert_eq!(told.news(&pause(None, None)), News::default());
+        let input = |pause, prevention_timeout_ms| {
+            vec![Input::Pause(PortPause { port: PORT, pause, prevention_timeout_ms })]
+        };
+        assert_eq!(told.news(&pause(None, Some(100))).inputs, input(None, Some(100)));
+        let on = Some(PauseConfig { rx: true, tx: false });
+        let news = told.news(&pause(Some(true), Some(100)));
+        assert_eq!((news.inputs, news.names_are_stale), (input(on, Some(100)), true));
+        let news = told.news(&pause(Some(true), Some(8000)));
+        assert_eq!((news.inputs, news.names_are_stale), (input(on, Some(8000)), false));
+    }
+
+    #[test]
+    fn a_reporter_is_news_when_its_state_changes_and_one_that_was_never_in_error_is_none() {
+        let mut told = Told::new(PORT);
+        let health = |in_error| {
+            let reporter = "tx".into();
+            vec![Input::Health(PortHealth { port: PORT, reporter, in_error })]
+        };
+        let sequence = [Some(false), Some(true), Some(true), None, Some(true), Some(false)];
+        let news = sequence.map(|in_error| told.news(&reporter(in_error)).inputs);
+        let expected = [vec![], health(true), vec![], vec![], vec![], health(false)];
+        assert_eq!(news, expected);
+    }
+}
