@@ -226,6 +226,11 @@ impl Discovery {
         {
             self.say(input);
         }
+        let facts = self.known.get(&id).and_then(|known| known.facts.as_ref());
+        if let Some(facts) = facts.filter(|_| before.carrier != seen.carrier) {
+            // Why the link is down, or how often it was.
+            facts.is_stale(Topic::Ethtool);
+        }
         if before.pfc != seen.pfc || before.pause != seen.pause {
             self.names_are_stale(port);
         }

@@ -16,7 +16,14 @@ use node::{INTERVAL, Node, Plan, identity};
 use rocewatch::export::host::{HostFacts, ProcessFacts};
 use rocewatch::export::stats::{AgentStats, BuildInfo, Collector, PageFacts};
 use rocewatch::export::{Clock, Moment, PageCache, render};
+use rocewatch::sources::PortFacts;
+use rocewatch::sys::dcb::{DcbSettings, Trust};
+use rocewatch::sys::devlink::Reporter;
+use rocewatch::sys::ethtool_replies::{
+    Coalescing, DownReason, FecCounts, LinkState, PauseState, StandardCounts,
+};
 use rocewatch::sys::link::LinkStats;
+use rocewatch::sys::netdev::BusDevice;
 use rocewatch_core::action::{ActionKind, PauseConfig};
 use rocewatch_core::catalog::{Counter, Family, FamilyKind};
 use rocewatch_core::ids::{PortIdentity, PortKey};
@@ -100,6 +107,8 @@ fn busy(snapshot: &Snapshot) -> AgentStats {
         port.note_read(Collector::Ethtool, Duration::from_micros(800), Ok(()));
         let (rx_bytes, tx_bytes) = (1000, 2000);
         port.note_statistics(LinkStats { rx_bytes, tx_bytes, ..LinkStats::default() });
+        port.note_flavour("physical");
+        port.note_facts(facts(&view.identity.driver));
     }
     let failing = stats.port(PortKey(2));
     failing.note_read(Collector::Ethtool, Duration::from_secs(1), Err("ETIMEDOUT"));
@@ -110,6 +119,45 @@ fn busy(snapshot: &Snapshot) -> AgentStats {
     stats.note_page(PageFacts { bytes: 70_000, took: Duration::from_millis(2) });
     stats.note_host(host());
     stats
+}
+
+/// What a port tells whose driver tells everything, with the reporters that mlx5 has and that others have.
+fn facts(driver: &str) -> PortFacts {
+    let device = BusDevice { bus: "pci".into(), address: "0000:3b:00.0".into() };
+    let names: &[&str] =
+        if driver == "mlx5_core" { &["fw", "fw_fatal", "rx", "tx", "vnic"] } else { &["fw", "hw"] };
+    let reporters = names.iter().map(|name| {
+        let (in_error, errors, recoveries) = (Some(*name == "tx"), Some(2), Some(1));
+        Reporter { device: device.clone(), port: None, name: (*name).into(), in_error, errors, recoveries }
+    });
+    let dcb = DcbSettings { pfc: Some(0b1_1000), peer_pfc: None, trust: Some(Trust::Dscp), dcbx: Some(1) };
+    let pause = PauseState {
+        rx_frames: Some(11),
+        tx_frames: Some(12),
+        tx_storm_events: Some(1),
+        ..PauseState::default()
+    };
+    let fec =
+        FecCounts { corrected_blocks: Some(21), uncorrectable_blocks: Some(22), corrected_bits: Some(23) };
+    PortFacts {
+        dcb: Some(dcb),
+        pause: Some(pause),
+        prevention_timeout_ms: Some(100),
+        fec: Some(fec),
+        coalescing: Some(Coalescing {
+            adaptive_rx: Some(true),
+            adaptive_tx: Some(false),
+            stats_block_us: None,
+        }),
+        link: Some(LinkState { down_reason: Some(DownReason::NoCable), downs: Some(31) }),
+        standard: Some(StandardCounts {
+            symbol_errors: Some(41),
+            crc_errors: Some(42),
+            tx_control_frames: Some(43),
+            rx_control_frames: Some(44),
+        }),
+        reporters: reporters.collect(),
+    }
 }
 
 fn host() -> HostFacts {
@@ -233,6 +281,35 @@ fn the_storm_shows_on_the_port_where_it_is() {
 }
 
 #[test]
+fn a_count_that_the_statistics_have_is_not_shown_from_elsewhere() {
+    let page = stormy_page();
+    // The driver of eth2 has no such statistics, those of the others have.
+    let value = |name: &str, netdev: &str| values(&page, name, &[("netdev", netdev)]);
+    assert_eq!(value("rocewatch_phy_fec_corrected_blocks_total", "eth1"), [0.0]);
+    assert_eq!(value("rocewatch_phy_fec_corrected_blocks_total", "eth2"), [21.0]);
+    assert_eq!(value("rocewatch_phy_crc_errors_total", "eth0"), [0.0]);
+    assert_eq!(value("rocewatch_phy_crc_errors_total", "eth2"), [42.0]);
+    assert_eq!(value("rocewatch_nic_pause_storm_events_total", "eth0"), [0.0, 0.0]);
+    assert_eq!(value("rocewatch_nic_pause_storm_events_total", "eth2"), [1.0]);
+}
+
+#[test]
+fn a_reason_for_a_dead_link_is_shown_while_it_is_dead_and_a_limit_that_the_driver_chooses_is_no_number() {
+    let mut node = stormy();
+    let stats = busy(&node.snapshot());
+    let shown = |node: &Node, name: &str| {
+        values(&page_of(&node.snapshot(), &stats, node.now), name, &[("netdev", "eth0")])
+    };
+    assert!(shown(&node, "rocewatch_port_down_info").is_empty());
+    node.lose_carrier(PortKey(0));
+    assert_eq!(shown(&node, "rocewatch_port_down_info"), [1.0]);
+    assert_eq!(shown(&node, "rocewatch_prevention_timeout_seconds"), [0.1]);
+    let automatic = PortFacts { prevention_timeout_ms: Some(u16::MAX), ..facts("mlx5_core") };
+    stats.port(PortKey(0)).note_facts(automatic);
+    assert!(shown(&node, "rocewatch_prevention_timeout_seconds").is_empty());
+}
+
+#[test]
 fn what_is_not_known_has_no_series() {
     let page = stormy_page();
     for name in ["rocewatch_port_rate_bytes_per_second", "rocewatch_pfc_enabled"] {
@@ -247,9 +324,19 @@ fn what_is_not_known_has_no_series() {
     }
 }
 
+/// A port without link, whose peer had told its PFC mask before.
+fn page_of_a_dead_link() -> String {
+    let mut node = stormy();
+    let stats = busy(&node.snapshot());
+    let dcb = DcbSettings { peer_pfc: Some(0b1000), ..DcbSettings::default() };
+    stats.port(PortKey(0)).note_facts(PortFacts { dcb: Some(dcb), ..facts("mlx5_core") });
+    node.lose_carrier(PortKey(0));
+    page_of(&node.snapshot(), &stats, node.now)
+}
+
 /// Pages that between them show every family that can be shown.
 fn all_pages() -> Vec<String> {
-    let mut pages = vec![stormy_page()];
+    let mut pages = vec![stormy_page(), page_of_a_dead_link()];
     let open = |driver| Plan {
         pause: Some(PauseConfig { rx: true, tx: true }),
         ..plan(driver, identity(driver, "dev", 0))

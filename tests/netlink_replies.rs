@@ -8,7 +8,7 @@ use std::path::Path;
 
 use rocewatch::sys::dcb::{DcbSettings, Trust};
 use rocewatch::sys::devlink::{DevlinkPort, Flavour, Reporter};
-use rocewatch::sys::ethtool_genl::{
+use rocewatch::sys::ethtool_replies::{
     Coalescing, DownReason, FecCounts, LinkState, PauseState, StandardCounts,
 };
 use rocewatch::sys::genl::{Family, split};
@@ -177,7 +177,7 @@ fn who_runs_dcbx_decides_about_the_settings() {
 #[test]
 fn a_mask_that_is_cut_short_is_none_and_the_peers_mask_is_not_ours() {
     let pfc = |kind: u16, len: usize| {
-        let mut bytes = vec![0; IEEE_PFC_LEN];
+        let mut bytes = [0; IEEE_PFC_LEN];
         bytes[IEEE_PFC_EN] = 0b1_1000;
         nest(DCB_ATTR_IEEE, &[attribute(kind, &bytes[..len])])
     };

@@ -88,6 +88,30 @@ fn veths_that_an_include_lets_in_are_read_and_those_that_go_take_their_series_al
 }
 
 #[test]
+fn settings_that_a_device_does_not_have_are_asked_for_with_success_and_take_no_series() {
+    in_namespace(
+        "settings_that_a_device_does_not_have_are_asked_for_with_success_and_take_no_series",
+        || {
+            ip("link set lo up");
+            ip("link add v0 type veth peer name v1");
+            let agent = Agent::start(&["run", "--devices.include=v0"]);
+            for collector in ["dcb", "ethtool_netlink", "devlink"] {
+                let series = format!(r#"rocewatch_collector_success{{collector="{collector}"}}"#);
+                let success = agent.wait_for(&series, |page| value(page, &series));
+                assert!((success - 1.0).abs() < f64::EPSILON, "{collector}: {success}");
+            }
+            let page = agent.get("/metrics");
+            for family in
+                ["dcb_info", "pfc_enabled", "global_pause_enabled", "prevention_timeout", "devlink_healthy"]
+            {
+                assert!(!page.contains(&format!("rocewatch_{family}")), "{family}");
+            }
+            assert!(!page.contains("rocewatch_read_errors_total{"), "{page}");
+        },
+    );
+}
+
+#[test]
 fn a_device_keeps_its_counters_under_a_new_name_and_is_another_port_when_it_comes_back_from_elsewhere() {
     let test =
         "a_device_keeps_its_counters_under_a_new_name_and_is_another_port_when_it_comes_back_from_elsewhere";

@@ -61,8 +61,8 @@ fn counts<'a>(sheet: &mut Sheet<'a>, port: &PortView, facts: &PortFacts, labels:
     let standard = facts.standard.unwrap_or_default();
     let downs = facts.link.and_then(|link| link.downs).map(u64::from);
     let rows = [
-        (const { family("rocewatch_global_rx_pause_frames_total") }, pause.rx_frames),
-        (const { family("rocewatch_global_tx_pause_frames_total") }, pause.tx_frames),
+        (const { family("rocewatch_mac_pause_receive_frames_total") }, pause.rx_frames),
+        (const { family("rocewatch_mac_pause_transmit_frames_total") }, pause.tx_frames),
         (const { family("rocewatch_mac_control_receive_frames_total") }, standard.rx_control_frames),
         (const { family("rocewatch_mac_control_transmit_frames_total") }, standard.tx_control_frames),
         (const { family("rocewatch_phy_fec_corrected_bit_errors_total") }, fec.corrected_bits),

@@ -10,7 +10,6 @@ use std::time::Duration;
 
 use rocewatch_core::units::MonoTime;
 
-use crate::clock;
 use crate::sources::with_causes;
 use crate::sys::devlink::{Devlink, DevlinkPort};
 use crate::sys::netlink::NetlinkError;
@@ -49,9 +48,8 @@ impl Flavours {
     }
 
     /// The ports of these devices, as far as they are known. For new devices it waits a little.
-    pub(super) fn of(&mut self, devices: Vec<u32>) -> &Ports {
+    pub(super) fn of(&mut self, devices: Vec<u32>, now: MonoTime) -> &Ports {
         let Some((questions, answers)) = &self.line else { return &self.known };
-        let now = clock::now();
         let changed = self.asked.as_ref().is_none_or(|(known, _)| *known != devices);
         let old = self.asked.as_ref().is_none_or(|(_, at)| now.since(*at) >= ASK_AGAIN);
         // An answer that came late counts as well, and the newest counts.
@@ -98,4 +96,57 @@ fn ports(devlink: &mut Option<Devlink>) -> Result<Ports, NetlinkError> {
     let Some(devlink) = devlink else { return Ok(Ports::new()) };
     let ports = devlink.ports()?;
     Ok(ports.into_iter().filter_map(|port| Some((port.ifindex?, port))).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sys::devlink::Flavour;
+    use crate::sys::netdev::BusDevice;
+
+    fn ports(ifindex: u32) -> Ports {
+        let device = BusDevice { bus: "pci".into(), address: "0000:3b:00.0".into() };
+        let flavour = Some(Flavour::Physical);
+        let port = DevlinkPort { device, index: 0, flavour, number: Some(0), ifindex: Some(ifindex) };
+        [(ifindex, port)].into()
+    }
+
+    /// A devlink that gives these answers one after the other, and then none any more.
+    fn devlink(answers: Vec<Option<Ports>>) -> Flavours {
+        let (questions, asked) = channel();
+        let (given, answered) = channel();
+        thread::spawn(move || {
+            for (answer, ()) in answers.into_iter().zip(asked) {
+                let _ = given.send(answer);
+            }
+        });
+        Flavours { line: Some((questions, answered)), known: Ports::new(), asked: None }
+    }
+
+    const START: MonoTime = MonoTime::from_millis(1000);
+
+    #[test]
+    fn devlink_is_asked_when_devices_come_and_once_in_a_while() {
+        let mut flavours = devlink(vec![Some(ports(1)), Some(ports(2))]);
+        assert_eq!(*flavours.of(vec![1], START), ports(1));
+        assert_eq!(*flavours.of(vec![1], START + ASK_AGAIN / 2), ports(1));
+        assert_eq!(*flavours.of(vec![1, 2], START + ASK_AGAIN / 2), ports(2));
+    }
+
+    #[test]
+    fn where_devlink_fails_what_was_known_stands_and_it_is_asked_again() {
+        let mut flavours = devlink(vec![Some(ports(1)), None, Some(ports(2))]);
+        assert_eq!(*flavours.of(vec![1], START), ports(1));
+        assert_eq!(*flavours.of(vec![1, 2], START), ports(1));
+        assert_eq!(*flavours.of(vec![1, 2], START), ports(2));
+    }
+
+    #[test]
+    fn where_devlink_has_ended_nothing_is_waited_for() {
+        let (questions, asked) = channel();
+        let (given, answered) = channel();
+        drop((asked, given));
+        let mut flavours = Flavours { line: Some((questions, answered)), known: Ports::new(), asked: None };
+        assert_eq!(*flavours.of(vec![1], START), Ports::new());
+    }
 }

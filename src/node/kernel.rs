@@ -8,6 +8,7 @@ use rocewatch_core::ids::PortIdentity;
 
 use super::flavours::{Flavours, Ports};
 use super::{Node, NodeError, Seen};
+use crate::clock;
 use crate::sources::{EthtoolSource, KernelFacts, Source};
 use crate::sys::devlink::{DevlinkPort, Flavour};
 use crate::sys::ethtool::{DriverInfo, Ethtool};
@@ -149,7 +150,7 @@ impl Node for KernelNode {
     fn scan(&mut self) -> Result<Vec<Seen>, NodeError> {
         let links = self.rtnl.dump_links().map_err(|error| NodeError::of(&error))?;
         let on_bus = links.iter().filter(|link| link.kind.is_none() && !link.is_loopback);
-        let ports = self.flavours.of(on_bus.map(|link| link.ifindex).collect()).clone();
+        let ports = self.flavours.of(on_bus.map(|link| link.ifindex).collect(), clock::now()).clone();
         let seen = links.iter().map(|link| self.seen(link, &links, ports.get(&link.ifindex)));
         let mut seen = seen.collect::<Vec<_>>();
         self.spare(&mut seen, &links, &ports);

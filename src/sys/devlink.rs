@@ -3,6 +3,8 @@
 
 use std::time::Duration;
 
+use rustix::io::Errno;
+
 use super::genl::{Genl, Query};
 use super::netdev::BusDevice;
 use super::netlink::NetlinkError;
@@ -94,25 +96,25 @@ impl Devlink {
         self.list("DEVLINK_CMD_PORT_GET", DEVLINK_CMD_PORT_GET, &[], DevlinkPort::decode)
     }
 
-    /// The ports of `device`.
+    /// The ports of `device`; none if devlink does not know it.
     ///
     /// # Errors
     ///
     /// As [`Self::ports`].
     pub fn ports_of(&mut self, device: &BusDevice) -> Result<Vec<DevlinkPort>, NetlinkError> {
-        let body = handle(device);
-        let ports = self.list("DEVLINK_CMD_PORT_GET", DEVLINK_CMD_PORT_GET, &body, DevlinkPort::decode)?;
+        let (name, command) = ("DEVLINK_CMD_PORT_GET", DEVLINK_CMD_PORT_GET);
+        let ports = known(self.list(name, command, &handle(device), DevlinkPort::decode))?;
         Ok(ports.into_iter().filter(|port| port.device == *device).collect())
     }
 
-    /// The reporters of `device` and of all its ports.
+    /// The reporters of `device` and of all its ports; none if devlink does not know it.
     ///
     /// # Errors
     ///
     /// As [`Self::ports`].
     pub fn reporters_of(&mut self, device: &BusDevice) -> Result<Vec<Reporter>, NetlinkError> {
         let (name, command) = ("DEVLINK_CMD_HEALTH_REPORTER_GET", DEVLINK_CMD_HEALTH_REPORTER_GET);
-        let reporters = self.list(name, command, &handle(device), Reporter::decode)?;
+        let reporters = known(self.list(name, command, &handle(device), Reporter::decode))?;
         Ok(reporters.into_iter().filter(|reporter| reporter.device == *device).collect())
     }
 
@@ -126,6 +128,15 @@ impl Devlink {
     ) -> Result<Vec<T>, NetlinkError> {
         let query = Query { name, command, attributes };
         self.genl.dump(query, |_, attributes| decode(attributes))
+    }
+}
+
+/// A list that is empty if there is no such device, as kernels from 6.6 say when a list is narrowed to one. Most
+/// drivers have nothing to do with devlink.
+fn known<T>(list: Result<Vec<T>, NetlinkError>) -> Result<Vec<T>, NetlinkError> {
+    match list {
+        Err(error) if error.errno() == Some(Errno::NODEV.raw_os_error()) => Ok(Vec::new()),
+        other => other,
     }
 }
 

@@ -19,6 +19,7 @@ pub mod renames;
 pub mod dcb;
 
 pub mod genl;
+pub mod ethtool_replies;
 pub mod ethtool_genl;
 pub mod devlink;
 pub mod settings_watch;

@@ -114,6 +114,12 @@ impl Node {
         key
     }
 
+    /// Takes the carrier from a port.
+    pub(crate) fn lose_carrier(&mut self, key: PortKey) {
+        let view = self.snapshot().ports.into_iter().find(|view| view.key == key).unwrap();
+        self.tell(Input::Link(PortLink { carrier: Some(false), ..view.link }));
+    }
+
     /// Answers every plan that was ordered: done, and the queue moves.
     pub(crate) fn carry_out(&mut self) {
         for order in std::mem::take(&mut self.orders) {

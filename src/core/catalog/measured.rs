@@ -94,10 +94,14 @@ pub(super) const FAMILIES: &[Family] = families! {
             "Whether PFC is on for the priority at the peer, where it has told so by DCBX";
         gauge Seconds PORT "rocewatch_prevention_timeout_seconds"
             "How long the NIC sends pause before it gives up and drops, 0 if it never does; absent where the driver has no such limit or chooses it itself";
+        counter Count PORT "rocewatch_mac_pause_receive_frames_total"
+            "Pause frames received, as IEEE 802.3 30.3.4.3 counts them; some NICs count those of PFC among them";
+        counter Count PORT "rocewatch_mac_pause_transmit_frames_total"
+            "Pause frames sent, as IEEE 802.3 30.3.4.2 counts them; some NICs count those of PFC among them";
         counter Count PORT "rocewatch_mac_control_receive_frames_total"
-            "MAC control frames received; pause is the only kind in use";
+            "MAC control frames received; pause, of 802.3x and of PFC, is the only kind in use";
         counter Count PORT "rocewatch_mac_control_transmit_frames_total"
-            "MAC control frames sent; pause is the only kind in use";
+            "MAC control frames sent; pause, of 802.3x and of PFC, is the only kind in use";
         gauge Flag ["device", "port", "netdev", "direction"] "rocewatch_global_pause_enabled"
             "Whether 802.3x pause is on, by direction (rx: obeyed, tx: sent)";
     }

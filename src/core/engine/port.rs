@@ -192,20 +192,6 @@ impl Port {
         }
     }
 
-    /// How often the source refreshes: what was measured, else what it tells, else what its driver's table says.
-    /// Zero for a source that is read live.
-    pub(super) fn refresh(&self) -> Duration {
-        self.meter.measured().unwrap_or(match self.refresh_told {
-            Some(SourceRefresh::Every(period)) => period,
-            Some(SourceRefresh::Never) | None => self.caps.refresh.period(),
-        })
-    }
-
-    /// Whether the source says that it never refreshes, and nothing has shown otherwise.
-    fn is_never_refreshed(&self) -> bool {
-        self.refresh_told == Some(SourceRefresh::Never) && self.meter.measured().is_none()
-    }
-
     /// The longest `detect` of the port's queues.
     pub(super) fn detect(&self) -> Duration {
         self.queues.iter().map(|queue| queue.windows.detect()).max().unwrap_or_default()

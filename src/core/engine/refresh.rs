@@ -1,4 +1,4 @@
-//! Measures how often a port's counters are refreshed, from the readings alone.
+//! How often a port's counters are refreshed, as it is said, and as it is measured from the readings alone.
 //!
 //! Two readings in a row that both differ show a source that is at least as fast as the readings. A source is slow
 //! if its values change in steps of equal length with several unchanged readings between them, although it carries
@@ -8,7 +8,10 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::input::SourceRefresh;
 use crate::units::MonoTime;
+
+use super::port::Port;
 
 /// Steps of equal length that have to be seen.
 const STEPS: u32 = 8;
@@ -88,6 +91,22 @@ impl RefreshMeter {
     /// Notes packets that the last changed reading showed.
     pub(super) fn note_traffic(&mut self, packets: u64) {
         self.packets = self.packets.saturating_add(packets);
+    }
+}
+
+impl Port {
+    /// How often the source refreshes: what was measured, else what it tells, else what its driver's table says.
+    /// Zero for a source that is read live.
+    pub(super) fn refresh(&self) -> Duration {
+        self.meter.measured().unwrap_or(match self.refresh_told {
+            Some(SourceRefresh::Every(period)) => period,
+            Some(SourceRefresh::Never) | None => self.caps.refresh.period(),
+        })
+    }
+
+    /// Whether the source says that it never refreshes, and nothing has shown otherwise.
+    pub(super) fn is_never_refreshed(&self) -> bool {
+        self.refresh_told == Some(SourceRefresh::Never) && self.meter.measured().is_none()
     }
 }
 

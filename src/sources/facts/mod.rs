@@ -20,7 +20,7 @@ use crate::export::stats::{Collector, PortStats};
 use crate::runtime::Pollers;
 use crate::sys::dcb::DcbSettings;
 use crate::sys::devlink::Reporter;
-use crate::sys::ethtool_genl::{Coalescing, FecCounts, LinkState, PauseState, StandardCounts};
+use crate::sys::ethtool_replies::{Coalescing, FecCounts, LinkState, PauseState, StandardCounts};
 use crate::sys::netdev::BusDevice;
 
 pub use kernel::KernelFacts;

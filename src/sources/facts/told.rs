@@ -94,7 +94,7 @@ mod tests {
     use rocewatch_core::units::Queue;
 
     use crate::sys::devlink::Reporter;
-    use crate::sys::ethtool_genl::PauseState;
+    use crate::sys::ethtool_replies::PauseState;
     use crate::sys::netdev::BusDevice;
 
     const PORT: PortKey = PortKey(3);
