@@ -366,3 +366,25 @@ fn settings_of(port: PortKey, seen: &Seen) -> Vec<Input> {
         .map(|(pause, prevention_timeout_ms)| Input::Pause(PortPause { port, pause, prevention_timeout_ms }));
     dcb.into_iter().chain(pause).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sys::netdev::BusDevice;
+
+    #[test]
+    fn a_change_concerns_the_device_it_is_told_of_and_lost_news_concern_all() {
+        let seen = Seen { id: 7, netdev: "eth7".into(), ..Seen::default() };
+        let known = Known { port: PortKey(0), seen, rdma: None, facts: None };
+        let topics = |wake: Wake| topics_of(&wake, 7, &known);
+        assert_eq!(topics(Wake::Dcb("eth7".into())), Some(&[Topic::Dcb][..]));
+        assert_eq!(topics(Wake::Dcb("eth8".into())), None);
+        let ethtool = |ifindex| Wake::Settings(SettingsEvent::Ethtool { ifindex });
+        assert_eq!(topics(ethtool(7)), Some(&[Topic::Ethtool][..]));
+        assert_eq!(topics(ethtool(8)), None);
+        let device = BusDevice { bus: "pci".into(), address: "0000:3b:00.0".into() };
+        assert_eq!(topics(Wake::Settings(SettingsEvent::Health { device })), None);
+        assert_eq!(topics(Wake::Settings(SettingsEvent::Lost)), Some(&Topic::ALL[..]));
+        assert_eq!(topics(Wake::Changed), None);
+    }
+}

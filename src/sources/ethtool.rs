@@ -7,6 +7,7 @@ use rocewatch_core::input::SourceRefresh;
 use super::{ReadError, Source};
 use crate::sys::ethtool::{Ethtool, EthtoolError};
 use crate::sys::ethtool_genl::EthtoolNetlink;
+use crate::sys::ethtool_replies::Coalescing;
 use crate::sys::netdev::NetdevName;
 use crate::sys::netlink::NetlinkError;
 
@@ -43,12 +44,16 @@ impl EthtoolSource {
             self.netlink = EthtoolNetlink::open(TIMEOUT)?;
         }
         let Some(netlink) = &mut self.netlink else { return Ok(None) };
-        let coalescing = netlink.coalescing(self.ifindex)?;
-        Ok(coalescing.and_then(|coalescing| coalescing.stats_block_us).map(|micros| match micros {
-            0 => SourceRefresh::Never,
-            micros => SourceRefresh::Every(Duration::from_micros(micros.into())),
-        }))
+        Ok(netlink.coalescing(self.ifindex)?.as_ref().and_then(refresh_of))
     }
+}
+
+/// What `stats-block-usecs` says; absent, it says nothing.
+fn refresh_of(coalescing: &Coalescing) -> Option<SourceRefresh> {
+    coalescing.stats_block_us.map(|micros| match micros {
+        0 => SourceRefresh::Never,
+        micros => SourceRefresh::Every(Duration::from_micros(micros.into())),
+    })
 }
 
 impl Source for EthtoolSource {
@@ -81,5 +86,18 @@ fn read_error(error: &EthtoolError) -> ReadError {
             let what = super::with_causes(error);
             ReadError::Failed { what, errno: error.errno() }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn statistics_that_are_never_copied_are_told_apart_from_those_of_which_nothing_is_said() {
+        let refresh = |stats_block_us| refresh_of(&Coalescing { stats_block_us, ..Coalescing::default() });
+        assert_eq!(refresh(Some(0)), Some(SourceRefresh::Never));
+        assert_eq!(refresh(Some(250_000)), Some(SourceRefresh::Every(Duration::from_millis(250))));
+        assert_eq!(refresh(None), None);
     }
 }

@@ -270,27 +270,67 @@ mod tests {
         }
     }
 
-    #[test]
-    fn an_engine_that_answers_at_once_is_heard_before_the_next_wait() {
+    /// Whose driver is told, after the first reading, not to refresh its counters any more.
+    struct Stopped {
+        pace: Arc<Pace>,
+        refresh: Option<SourceRefresh>,
+    }
+
+    impl Source for Stopped {
+        fn names(&mut self) -> Result<Vec<String>, ReadError> {
+            Ok(Vec::new())
+        }
+
+        fn read(&mut self, _values: &mut Vec<u64>) -> Result<(), ReadError> {
+            self.refresh = Some(SourceRefresh::Never);
+            self.pace.names_stale.store(true, Ordering::Relaxed);
+            Ok(())
+        }
+
+        fn refresh(&self) -> Option<SourceRefresh> {
+            self.refresh
+        }
+    }
+
+    /// Reads `source` at `pace` on a thread of its own.
+    fn read(source: Box<dyn Source>, pace: &Arc<Pace>) -> std::sync::mpsc::Receiver<Input> {
         let (inputs, taken) = sync_channel(16);
         let feed = Feed { inputs, stats: Arc::default(), collector: Collector::Simulation };
-        let slow = nanos(Duration::from_secs(3600));
-        let pace = Arc::new(Pace { interval_ns: AtomicU64::new(slow), ..Pace::default() });
         let reader = Reader {
             port: PortKey(0),
             identity: PortIdentity::default(),
             actions: Vec::new(),
-            source: Box::new(Hurried(Arc::clone(&pace))),
+            source,
             introduction: Vec::new(),
             stats: feed.stats.port(PortKey(0)),
             feed,
-            pace: Arc::clone(&pace),
+            pace: Arc::clone(pace),
             bound: None,
             refresh: None,
             values: Vec::new(),
             picked: Vec::new(),
         };
         thread::spawn(move || reader.run());
+        taken
+    }
+
+    #[test]
+    fn a_source_that_refreshes_otherwise_is_made_known_anew_under_the_same_names() {
+        let pace = Arc::new(Pace { interval_ns: AtomicU64::new(1_000_000), ..Pace::default() });
+        let taken = read(Box::new(Stopped { pace: Arc::clone(&pace), refresh: None }), &pace);
+        let told = taken.iter().filter_map(|input| {
+            let Input::Bound(bound) = input else { return None };
+            Some(bound.refresh)
+        });
+        assert_eq!(told.take(2).collect::<Vec<_>>(), [None, Some(SourceRefresh::Never)]);
+        pace.stop.store(true, Ordering::Relaxed);
+    }
+
+    #[test]
+    fn an_engine_that_answers_at_once_is_heard_before_the_next_wait() {
+        let slow = nanos(Duration::from_secs(3600));
+        let pace = Arc::new(Pace { interval_ns: AtomicU64::new(slow), ..Pace::default() });
+        let taken = read(Box::new(Hurried(Arc::clone(&pace))), &pace);
         let readings = taken.iter().filter(|input| matches!(input, Input::Reading(_)));
         assert_eq!(readings.take(3).count(), 3);
         pace.stop.store(true, Ordering::Relaxed);

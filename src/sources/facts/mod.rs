@@ -30,6 +30,9 @@ use told::Told;
 /// often at most.
 const UNKNOWN_WAIT: Duration = Duration::from_millis(100);
 
+/// After a question that failed, as during a reset: it is over in seconds.
+const FAILED_WAIT: Duration = Duration::from_secs(5);
+
 /// What is known of a port beside its counters. What was not told the last time it was asked for is `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PortFacts {
@@ -125,7 +128,8 @@ impl Facts {
             own,
             shared: Arc::clone(&shared),
             told,
-            failing: [const { None }; 3],
+            is_known: false,
+            failing: [const { None }; Topic::ALL.len()],
         };
         let handle = thread::Builder::new().name(format!("facts-{}", port.0)).spawn(move || asker.run())?;
         Ok(Self { device, shared, thread: handle.thread().clone() })
@@ -158,6 +162,8 @@ struct Asker {
     own: Arc<PortStats>,
     shared: Arc<Shared>,
     told: Told,
+    /// Whether the engine knows the port.
+    is_known: bool,
     /// What went wrong the last time, by topic, so that it is said once.
     failing: [Option<String>; Topic::ALL.len()],
 }
@@ -166,30 +172,23 @@ impl Asker {
     fn run(mut self) {
         let mut facts = PortFacts::default();
         let mut due = [MonoTime::ZERO; Topic::ALL.len()];
-        let mut is_known = false;
         while !self.shared.stop.load(Ordering::Relaxed) {
             for topic in Topic::ALL {
                 let stale = self.shared.stale[topic as usize].swap(false, Ordering::Relaxed);
                 if stale || clock::now() >= due[topic as usize] {
-                    self.look(topic, &mut facts);
-                    due[topic as usize] = clock::now() + topic.period();
+                    let wait = self.look(topic, &mut facts);
+                    due[topic as usize] = clock::now() + wait;
                 }
-            }
-            is_known = is_known || self.is_known();
-            if is_known {
+                // The next topic may hang.
                 self.tell(&facts);
             }
             let next = due.iter().min().copied().unwrap_or(MonoTime::ZERO).since(clock::now());
-            thread::park_timeout(if is_known { next } else { next.min(UNKNOWN_WAIT) });
+            thread::park_timeout(if self.is_known { next } else { next.min(UNKNOWN_WAIT) });
         }
     }
 
-    /// Whether the engine knows the port.
-    fn is_known(&self) -> bool {
-        self.reach.snapshots.borrow().ports.iter().any(|view| view.key == self.port)
-    }
-
-    fn look(&mut self, topic: Topic, facts: &mut PortFacts) {
+    /// Asks about `topic`; says when to ask again.
+    fn look(&mut self, topic: Topic, facts: &mut PortFacts) -> Duration {
         let began = clock::now();
         let result = self.kernel.read(topic, facts);
         let took = clock::now().since(began);
@@ -205,10 +204,18 @@ impl Asker {
             (Some(_), None) => tracing::info!(netdev, source, "a port tells its settings again"),
             (Some(_), Some(_)) | (None, Some(_) | None) => {}
         }
+        let wait = if failure.is_some() { FAILED_WAIT.min(topic.period()) } else { topic.period() };
         self.failing[topic as usize] = failure;
+        wait
     }
 
+    /// Tells the engine what is new, once it knows the port.
     fn tell(&mut self, facts: &PortFacts) {
+        self.is_known =
+            self.is_known || self.reach.snapshots.borrow().ports.iter().any(|view| view.key == self.port);
+        if !self.is_known {
+            return;
+        }
         let news = self.told.news(facts);
         if news.names_are_stale {
             let pollers = self.reach.pollers.lock().unwrap_or_else(PoisonError::into_inner);
