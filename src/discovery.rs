@@ -210,6 +210,10 @@ impl Discovery {
         let port = known.port;
         self.reach.pollers.lock().unwrap_or_else(PoisonError::into_inner).remove(&port);
         known.seen = seen.clone();
+        // Changes may have been told under the new name before it was known here.
+        if let Some(facts) = &known.facts {
+            Topic::ALL.iter().for_each(|topic| facts.is_stale(*topic));
+        }
         known.rdma = rdma.clone();
         self.start(port, &seen, rdma.as_ref());
         self.say(Input::Link(link_of(port, &seen)));

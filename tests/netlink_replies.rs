@@ -6,6 +6,8 @@
 use std::fs;
 use std::path::Path;
 
+use proptest::collection::vec;
+use proptest::prelude::*;
 use rocewatch::sys::dcb::{DcbSettings, Trust};
 use rocewatch::sys::devlink::{DevlinkPort, Flavour, Reporter};
 use rocewatch::sys::ethtool_replies::{
@@ -210,6 +212,22 @@ fn no_single_byte_of_any_reply_makes_a_decoder_panic() {
                 decode_as_everything(&reply);
             }
             reply[at] = before;
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_bytes_make_a_decoder_panic(bytes in vec(any::<u8>(), 0..300)) {
+        decode_as_everything(&bytes);
+    }
+
+    #[test]
+    fn no_attributes_make_a_decoder_panic(list in vec((0_u16..150, vec(any::<u8>(), 0..40)), 0..12)) {
+        let attributes: Vec<_> = list.iter().map(|(kind, value)| attribute(*kind, value)).collect();
+        decode_as_everything(&[vec![0; GENL_HDRLEN], attributes.concat()].concat());
+        for kind in [DCB_ATTR_IEEE, ETHTOOL_A_STATS_GRP, ETHTOOL_A_PAUSE_STATS, DEVLINK_ATTR_HEALTH_REPORTER] {
+            decode_as_everything(&[vec![0; GENL_HDRLEN], nest(kind, &attributes)].concat());
         }
     }
 }
