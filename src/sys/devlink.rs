@@ -8,7 +8,7 @@ use rustix::io::Errno;
 use super::genl::{Genl, Query};
 use super::netdev::BusDevice;
 use super::netlink::NetlinkError;
-use super::netlink_wire::{Malformed, attributes, put_text, text_of, u32_of, u64_of};
+use super::netlink_wire::{Malformed, attributes, put_attribute, put_text, text_of, u32_of, u64_of};
 use super::uapi::*;
 
 /// The name of the family.
@@ -118,6 +118,27 @@ impl Devlink {
         Ok(reporters.into_iter().filter(|reporter| reporter.device == *device).collect())
     }
 
+    /// The reporter that `known` was, as it is now; `None` if it is not there any more. Waits for its own device alone,
+    /// which a list does from kernel 6.6 on only.
+    ///
+    /// # Errors
+    ///
+    /// If the kernel does not answer as it should.
+    pub fn reporter(&mut self, known: &Reporter) -> Result<Option<Reporter>, NetlinkError> {
+        let mut body = handle(&known.device);
+        if let Some(port) = known.port {
+            put_attribute(&mut body, DEVLINK_ATTR_PORT_INDEX, &port.to_ne_bytes());
+        }
+        put_text(&mut body, DEVLINK_ATTR_HEALTH_REPORTER_NAME, &known.name);
+        let (name, command) = ("DEVLINK_CMD_HEALTH_REPORTER_GET", DEVLINK_CMD_HEALTH_REPORTER_GET);
+        let query = Query { name, command, attributes: &body };
+        match self.genl.get(query, |_, attributes| Reporter::decode(attributes)) {
+            Ok(reporters) => Ok(reporters.into_iter().next()),
+            Err(error) if is_gone(&error) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Kernels before 6.6 do not look at what narrows a list, and give all of it.
     fn list<T>(
         &mut self,
@@ -138,6 +159,11 @@ fn known<T>(list: Result<Vec<T>, NetlinkError>) -> Result<Vec<T>, NetlinkError> 
         Err(error) if error.errno() == Some(Errno::NODEV.raw_os_error()) => Ok(Vec::new()),
         other => other,
     }
+}
+
+/// No such device, or no such reporter, for which the kernel has the number of a bad request.
+fn is_gone(error: &NetlinkError) -> bool {
+    [Errno::NODEV, Errno::INVAL].iter().any(|errno| error.errno() == Some(errno.raw_os_error()))
 }
 
 fn handle(device: &BusDevice) -> Vec<u8> {

@@ -26,6 +26,8 @@ pub struct KernelFacts {
     ethtool: Option<EthtoolNetlink>,
     tunables: Option<(Names, Ethtool)>,
     devlink: Option<Devlink>,
+    /// The reporters as last seen; none before they were listed.
+    reporters: Vec<Reporter>,
 }
 
 /// Why a fact could not be had.
@@ -53,7 +55,16 @@ impl KernelFacts {
     /// Of the device `ifindex`, called `netdev` for now, which is a function of `device`.
     #[must_use]
     pub const fn new(ifindex: u32, netdev: String, device: Option<BusDevice>) -> Self {
-        Self { ifindex, netdev, device, dcb: None, ethtool: None, tunables: None, devlink: None }
+        Self {
+            ifindex,
+            netdev,
+            device,
+            dcb: None,
+            ethtool: None,
+            tunables: None,
+            devlink: None,
+            reporters: Vec::new(),
+        }
     }
 
     /// The device's name when it came.
@@ -80,7 +91,8 @@ impl KernelFacts {
             Topic::Ethtool => self.read_ethtool(facts),
             Topic::Devlink => {
                 facts.reporters.clear();
-                facts.reporters = self.reporters()?;
+                self.read_reporters()?;
+                facts.reporters.clone_from(&self.reporters);
                 Ok(())
             }
         }
@@ -134,22 +146,39 @@ impl KernelFacts {
         Ok(asked.unwrap_or(Ok(None))?)
     }
 
-    fn reporters(&mut self) -> Result<Vec<Reporter>, FactError> {
+    /// Listed once, and then asked one by one: a list of an older kernel waits for every device of the node.
+    fn read_reporters(&mut self) -> Result<(), FactError> {
         static TOLD: Once = Once::new();
-        let Some(device) = &self.device else { return Ok(Vec::new()) };
+        let Some(device) = &self.device else { return Ok(()) };
         if self.devlink.is_none() {
             self.devlink = Devlink::open(TIMEOUT)?;
         }
         let Some(devlink) = &mut self.devlink else {
             TOLD.call_once(|| tracing::info!("this kernel has no devlink: no facts from there"));
-            return Ok(Vec::new());
+            return Ok(());
         };
-        let reporters = devlink.reporters_of(device)?;
-        let has_ports = reporters.iter().any(|reporter| reporter.port.is_some());
-        let ports = if has_ports { devlink.ports_of(device)? } else { Vec::new() };
-        let own = ports.iter().find(|port| port.ifindex == Some(self.ifindex));
-        Ok(of_port(reporters, own.map(|port| port.index)))
+        if self.reporters.is_empty() {
+            self.reporters = listed(devlink, device, self.ifindex)?;
+            return Ok(());
+        }
+        let mut reporters = Vec::with_capacity(self.reporters.len());
+        for known in &self.reporters {
+            reporters.extend(devlink.reporter(known)?);
+        }
+        // Where one has gone, there may be others.
+        let is_whole = reporters.len() == self.reporters.len();
+        self.reporters = if is_whole { reporters } else { listed(devlink, device, self.ifindex)? };
+        Ok(())
     }
+}
+
+/// The reporters that the port `ifindex` of `device` has.
+fn listed(devlink: &mut Devlink, device: &BusDevice, ifindex: u32) -> Result<Vec<Reporter>, NetlinkError> {
+    let reporters = devlink.reporters_of(device)?;
+    let has_ports = reporters.iter().any(|reporter| reporter.port.is_some());
+    let ports = if has_ports { devlink.ports_of(device)? } else { Vec::new() };
+    let own = ports.iter().find(|port| port.ifindex == Some(ifindex));
+    Ok(of_port(reporters, own.map(|port| port.index)))
 }
 
 /// What was answered; the first failure is kept.
