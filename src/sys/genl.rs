@@ -170,3 +170,30 @@ pub fn split(payload: &[u8]) -> Result<(u8, &[u8]), Malformed> {
         Some(([], _)) | None => Err(Malformed { what: "generic netlink message", len: payload.len() }),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::netlink_wire::tests::attribute;
+    use super::*;
+
+    #[test]
+    fn a_message_is_its_command_and_what_follows_the_head() {
+        assert_eq!(split(&[7, 1, 0, 0, 9, 9]), Ok((7, &[9, 9][..])));
+        for len in 0..GENL_HDRLEN {
+            assert!(split(&[7; GENL_HDRLEN][..len]).is_err(), "{len} bytes");
+        }
+    }
+
+    #[test]
+    fn a_group_without_a_number_is_no_group_and_a_family_without_one_no_family() {
+        let group = |parts: &[Vec<u8>]| attribute(1, &parts.concat());
+        let name = attribute(CTRL_ATTR_MCAST_GRP_NAME, b"config\0");
+        let number = attribute(CTRL_ATTR_MCAST_GRP_ID, &5_u32.to_ne_bytes());
+        let groups = [group(&[name.clone(), number.clone()]), group(&[name]), group(&[number])].concat();
+        let groups = attribute(CTRL_ATTR_MCAST_GROUPS, &groups);
+        assert_eq!(Family::decode(&groups), Ok(None));
+        let family = [attribute(CTRL_ATTR_FAMILY_ID, &21_u16.to_ne_bytes()), groups].concat();
+        let expected = Family { id: 21, groups: [("config".to_owned(), 5)].into() };
+        assert_eq!(Family::decode(&family), Ok(Some(expected)));
+    }
+}

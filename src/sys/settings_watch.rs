@@ -112,3 +112,73 @@ impl SettingsWatch {
         self.0.next().await
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::netlink_wire::tests::{attribute, message};
+    use super::super::watch::events;
+    use super::*;
+
+    const ETHTOOL: u16 = 20;
+    const DEVLINK: u16 = 21;
+
+    fn decoded(datagram: &[u8]) -> Vec<SettingsEvent> {
+        let family = |id, group: &str| Family { id, groups: [(group.to_owned(), u32::from(id))].into() };
+        let families =
+            SettingsFamilies { ethtool: family(ETHTOOL, "monitor"), devlink: family(DEVLINK, "config") };
+        assert_eq!(families.groups(), [u32::from(ETHTOOL), u32::from(DEVLINK)]);
+        events(datagram, |frame| families.decode(frame), &SettingsEvent::Lost)
+    }
+
+    fn notification(family: u16, command: u8, attributes: &[Vec<u8>]) -> Vec<u8> {
+        let mut payload = vec![command, 1, 0, 0];
+        payload.extend(attributes.concat());
+        message(family, 0, 0, &payload)
+    }
+
+    fn of_device(ifindex: u32) -> Vec<u8> {
+        let index = attribute(ETHTOOL_A_HEADER_DEV_INDEX, &ifindex.to_ne_bytes());
+        attribute(ETHTOOL_A_PAUSE_HEADER | NLA_F_NESTED, &index)
+    }
+
+    fn of_handle() -> Vec<Vec<u8>> {
+        vec![attribute(DEVLINK_ATTR_BUS_NAME, b"pci\0"), attribute(DEVLINK_ATTR_DEV_NAME, b"0000:3b:00.0\0")]
+    }
+
+    #[test]
+    fn settings_that_matter_are_told_with_their_device() {
+        let told =
+            [ETHTOOL_MSG_PAUSE_NTF, ETHTOOL_MSG_COALESCE_NTF, ETHTOOL_MSG_FEC_NTF, ETHTOOL_MSG_CHANNELS_NTF];
+        for command in told {
+            let events = decoded(&notification(ETHTOOL, command, &[of_device(7)]));
+            assert_eq!(events, [SettingsEvent::Ethtool { ifindex: 7 }], "{command}");
+        }
+        let device = BusDevice { bus: "pci".into(), address: "0000:3b:00.0".into() };
+        let health = notification(DEVLINK, DEVLINK_CMD_HEALTH_REPORTER_RECOVER, &of_handle());
+        assert_eq!(decoded(&health), [SettingsEvent::Health { device }]);
+    }
+
+    #[test]
+    fn other_commands_and_other_families_are_no_events() {
+        const ETHTOOL_MSG_DEBUG_NTF: u8 = 8;
+        assert_eq!(decoded(&notification(ETHTOOL, ETHTOOL_MSG_DEBUG_NTF, &[of_device(7)])), []);
+        assert_eq!(decoded(&notification(DEVLINK, DEVLINK_CMD_PORT_GET, &of_handle())), []);
+        assert_eq!(decoded(&notification(30, ETHTOOL_MSG_PAUSE_NTF, &[of_device(7)])), []);
+        // It says not whose settings they are.
+        assert_eq!(decoded(&notification(ETHTOOL, ETHTOOL_MSG_PAUSE_NTF, &[])), []);
+    }
+
+    #[test]
+    fn what_cannot_be_read_may_have_been_any_event() {
+        let whole = notification(ETHTOOL, ETHTOOL_MSG_PAUSE_NTF, &[of_device(7)]);
+        for len in 1..whole.len() {
+            assert_eq!(decoded(&whole[..len]), [SettingsEvent::Lost], "{len} bytes");
+        }
+        assert_eq!(decoded(&message(DEVLINK, 0, 0, &[54, 1])), [SettingsEvent::Lost]);
+    }
+
+    #[test]
+    fn a_kernel_without_the_families_tells_nothing() {
+        assert_eq!(SettingsFamilies::default().groups(), Vec::<u32>::new());
+    }
+}
