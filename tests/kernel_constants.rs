@@ -20,6 +20,7 @@ const NEWER_THAN_HEADERS: &[(&str, &str)] = &[
 ];
 
 const HEADERS: [&str; 11] = [
+const HEADERS: [&str; 9] = [
     "stddef.h",
     "linux/if.h",
     "linux/sockios.h",
@@ -31,6 +32,7 @@ const HEADERS: [&str; 11] = [
     "linux/genetlink.h",
     "linux/ethtool_netlink.h",
     "linux/devlink.h",
+    "rdma/rdma_netlink.h",
 ];
 
 #[test]

@@ -24,4 +24,7 @@ pub mod ethtool_genl;
 pub mod devlink;
 pub mod settings_watch;
 
+pub mod rdma_wire;
+pub mod rdma;
+
 pub mod sysfs_net;
