@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::actuate::{Actuator, Journal, JournalError, Stored};
 use crate::clock;
-use crate::config::{Admission, Config, DeviceFilter, ListenAddress};
+use crate::config::{Config, ListenAddress};
 use crate::discovery::{Discovery, Reach, Wake};
 use crate::export::Moment;
 use crate::export::host::HostProbe;
@@ -29,7 +29,7 @@ use crate::http::{AppState, EventHub, Limits, bind, serve};
 use crate::node::Node;
 use crate::recorder::{IncidentLimits, Incidents, Recorder};
 use crate::runtime::{EventSink, INPUTS_MAX, Outlets, Pollers, Runtime};
-use crate::sources::{Feed, RdmaCounters, RdmaTree};
+use crate::sources::{Feed, RdmaCounters};
 use crate::tidings;
 
 /// How often the host is looked at.
@@ -58,7 +58,7 @@ pub struct Place {
     /// Whether the kernel tells when a link changes.
     pub watch: Watch,
     /// RDMA counters that are read besides.
-    pub rdma: Option<RdmaTree>,
+    pub rdma: Option<RdmaCounters>,
 }
 
 /// Who tells that a link has changed.
@@ -220,7 +220,10 @@ impl Agent {
             thread::Builder::new().name("discovery".into()).spawn(move || discovery.run(&woken))?;
         watch_host(&config.path.procfs, Arc::clone(&stats))?;
         match rdma {
-            Some(tree) => read_rdma(tree, config.devices.clone(), Arc::clone(&stats))?,
+            Some(counters) => {
+                let counters = counters.watching(config.devices.clone(), config.metrics.raw.clone());
+                read_rdma(counters, Arc::clone(&stats))?;
+            }
             None => stats.note_rdma(Vec::new()),
         }
         note_config(&config, &stats);
@@ -340,18 +343,11 @@ fn watch_host(procfs: &Path, stats: Arc<AgentStats>) -> Result<(), StartError> {
     Ok(())
 }
 
-fn read_rdma(tree: RdmaTree, filter: DeviceFilter, stats: Arc<AgentStats>) -> Result<(), StartError> {
-    let mut counters = RdmaCounters::new(tree);
+fn read_rdma(mut counters: RdmaCounters, stats: Arc<AgentStats>) -> Result<(), StartError> {
     thread::Builder::new().name("rdma".into()).spawn(move || {
         loop {
             let began = clock::now();
-            let mut views = counters.read(began, &stats.reads);
-            // Whose port they are is told all the same: that is how a port is excluded by its RDMA device.
-            for view in &mut views {
-                if filter.admission([view.device.as_str(), view.netdev.as_str()]) == Admission::Refused {
-                    view.counters.clear();
-                }
-            }
+            let views = counters.read(began, &stats.reads);
             stats.note_rdma(views);
             stats.reads.note_read(Collector::Rdma, clock::now().since(began), Ok(()));
             thread::sleep(RDMA_EVERY);

@@ -19,8 +19,7 @@ const NEWER_THAN_HEADERS: &[(&str, &str)] = &[
     ("ETHTOOL_A_PAUSE_STAT_TX_PAUSE_STORM_EVENTS", "ethtool_netlink_generated.h, 7.0"),
 ];
 
-const HEADERS: [&str; 11] = [
-const HEADERS: [&str; 9] = [
+const HEADERS: [&str; 12] = [
     "stddef.h",
     "linux/if.h",
     "linux/sockios.h",

@@ -12,7 +12,7 @@ use crate::config::Config;
 use crate::eventlog::EventLog;
 use crate::export::stats::Collector;
 use crate::node::{DirectoryNode, KernelNode};
-use crate::sources::RdmaTree;
+use crate::sources::RdmaCounters;
 use crate::telemetry;
 
 /// What `run` takes.
@@ -53,13 +53,13 @@ fn place(config: &Config) -> anyhow::Result<Place> {
             node: Box::new(DirectoryNode::open(root)?),
             collector: Collector::Directory,
             watch: Watch::Nobody,
-            rdma: Some(RdmaTree::new(&root.join("sys"))),
+            rdma: Some(RdmaCounters::of_tree(&root.join("sys"))),
         },
         None => Place {
             node: Box::new(KernelNode::open(&config.path.sysfs)?),
             collector: Collector::Ethtool,
             watch: Watch::Kernel,
-            rdma: None,
+            rdma: Some(RdmaCounters::of_kernel(&config.path.sysfs)),
         },
     })
 }

@@ -15,7 +15,7 @@ pub use ethtool::EthtoolSource;
 pub use facts::{Facts, FactsReach, KernelFacts, PortFacts, Topic};
 pub use poller::{Feed, Poller};
 pub use raw::RawTap;
-pub use rdma::{RdmaCounters, RdmaTree, RdmaView};
+pub use rdma::{Lag, RdmaCounters, RdmaView};
 
 /// The counters of one port.
 ///
@@ -90,7 +90,9 @@ const fn errno_name(errno: i32) -> Option<&'static str> {
         14 => "EFAULT",
         16 => "EBUSY",
         19 => "ENODEV",
+        21 => "EISDIR",
         22 => "EINVAL",
+        90 => "EMSGSIZE",
         95 => "EOPNOTSUPP",
         105 => "ENOBUFS",
         110 => "ETIMEDOUT",

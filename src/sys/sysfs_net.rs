@@ -48,6 +48,28 @@ impl SysfsNet {
         self.number(netdev, "device/numa_node")
     }
 
+    /// The bond that `netdev` is a slave of.
+    #[must_use]
+    pub fn bond(&self, netdev: NetdevName) -> Option<String> {
+        let master = self.link_target(netdev, "master")?;
+        // A bridge is a master too.
+        self.class_net.join(&master).join("bonding").is_dir().then_some(master)
+    }
+
+    /// The slaves of `bond`; none if it is no bond.
+    #[must_use]
+    pub fn slaves(&self, bond: NetdevName) -> Vec<String> {
+        let slaves = fs::read_to_string(self.path(bond, "bonding/slaves")).unwrap_or_default();
+        slaves.split_whitespace().map(str::to_owned).collect()
+    }
+
+    /// Whether `netdev` stands for a virtual or a sub-function on the switch inside the NIC ("pf0vf1", "c1pf0sf7").
+    #[must_use]
+    pub fn is_representor(&self, netdev: NetdevName) -> bool {
+        let name = fs::read_to_string(self.path(netdev, "phys_port_name")).unwrap_or_default();
+        name.split_once("pf").is_some_and(|(_, function)| function.contains("vf") || function.contains("sf"))
+    }
+
     /// The number in a file; `None` if it is negative, which in these files is "unknown".
     fn number(&self, netdev: NetdevName, file: &str) -> Option<u32> {
         let text = fs::read_to_string(self.path(netdev, file)).ok()?;
