@@ -24,12 +24,14 @@ use rocewatch::sys::ethtool_replies::{
 };
 use rocewatch::sys::link::LinkStats;
 use rocewatch::sys::netdev::BusDevice;
+use rocewatch::sources::{Lag, RdmaView};
+use rocewatch::sys::rdma_wire::{NodeType, PortState, Protocol};
 use rocewatch_core::action::{ActionKind, PauseConfig};
-use rocewatch_core::catalog::{Counter, Family, FamilyKind};
+use rocewatch_core::catalog::{Counter, Family, FamilyKind, Slot};
 use rocewatch_core::ids::{PortIdentity, PortKey};
 use rocewatch_core::input::{GuardAnswer, Input};
 use rocewatch_core::settings::{Guard, Mode, Settings};
-use rocewatch_core::snapshot::Snapshot;
+use rocewatch_core::snapshot::{CounterView, Snapshot};
 use rocewatch_core::units::{MonoTime, Priority, PriorityMask};
 
 const GOLDEN: &str = "tests/golden/metrics.txt";
@@ -113,6 +115,7 @@ fn busy(snapshot: &Snapshot) -> AgentStats {
     let failing = stats.port(PortKey(2));
     failing.note_read(Collector::Ethtool, Duration::from_secs(1), Err("ETIMEDOUT"));
     stats.reads.note_read(Collector::Link, Duration::from_micros(90), Ok(()));
+    stats.note_rdma(vec![rdma_port("mlx5_0", "eth0", &[]), lag(&[(Counter::EcnMarkedPackets, 9)])]);
     stats.http.note_request("/metrics", 200);
     stats.recorder.records.add(12);
     stats.note_config_accepted("5d41402a".into(), Duration::from_secs(1_700_000_000));
@@ -158,6 +161,35 @@ fn facts(driver: &str) -> PortFacts {
         }),
         reporters: reporters.collect(),
     }
+}
+
+/// Port 1 of an RDMA device, as the kernel tells of it.
+fn rdma_port(device: &str, netdev: &str, counters: &[(Counter, u64)]) -> RdmaView {
+    let counters = counters.iter().map(|(counter, value)| CounterView {
+        slot: Slot::of_port(*counter).unwrap(),
+        value: *value,
+        saturated: false,
+    });
+    RdmaView {
+        device: device.into(),
+        port: "1".into(),
+        netdev: netdev.into(),
+        link_layer: "Ethernet".into(),
+        protocol: Some(Protocol::Roce),
+        node_type: Some(NodeType::Ca),
+        driver: "mlx5_core".into(),
+        state: Some(PortState::Active),
+        resources: vec![("qp".into(), 3), ("mr".into(), 0)],
+        counters: counters.collect(),
+        ..RdmaView::default()
+    }
+}
+
+/// One device for both slaves of a bond; packets are counted at eth8.
+fn lag(counters: &[(Counter, u64)]) -> RdmaView {
+    let members = vec!["eth8".into(), "eth9".into()];
+    let lag = Lag { bond: "bond0".into(), members, function: "eth8".into() };
+    RdmaView { lag: Some(lag), ..rdma_port("mlx5_bond_0", "bond0", counters) }
 }
 
 fn host() -> HostFacts {
@@ -494,6 +526,125 @@ fn storm_seconds_grow_while_the_storm_lasts_and_never_fall() {
     }
     let later = total(&node, Duration::from_secs(60));
     assert_eq!(later, before);
+}
+
+/// The page of a node of one port, which counts packets of RDMA and nothing else, with RDMA ports beside it.
+fn page_with_rdma(device: &str, netdev: &str, views: Vec<RdmaView>) -> String {
+    let mut node = Node::new(Settings::default());
+    let identity =
+        PortIdentity { device: device.into(), netdev: netdev.into(), ..identity("mlx5_core", "", 0) };
+    node.add(plan("mlx5_core", identity), |_| 7);
+    (0..3).for_each(|_| node.read(|_, _, _| {}));
+    let mut snapshot = node.snapshot();
+    snapshot.ports[0].counters.retain(|view| view.slot.counter() == Counter::RdmaRxPackets);
+    let stats = AgentStats::default();
+    stats.note_rdma(views);
+    page_of(&snapshot, &stats, node.now)
+}
+
+/// The labels of the series of a family, with their values.
+fn placed(page: &str, name: &str) -> Vec<(String, f64)> {
+    let named = series(page).into_iter().filter(|series| series.name == name);
+    let labels =
+        |labels: &[(String, String)]| labels.iter().map(|(_, v)| v.clone()).collect::<Vec<_>>().join(" ");
+    named.map(|series| (labels(&series.labels), series.value)).collect()
+}
+
+const MARKED: &str = "rocewatch_ecn_marked_packets_received_total";
+const RECEIVED: &str = "rocewatch_rdma_receive_packets_total";
+
+#[test]
+fn marked_and_received_packets_of_one_port_carry_the_same_labels() {
+    let counters = [(Counter::EcnMarkedPackets, 5), (Counter::RdmaRxPackets, 1000)];
+    let page = page_with_rdma("mlx5_0", "eth0", vec![rdma_port("mlx5_0", "eth0", &counters)]);
+    assert_eq!(placed(&page, MARKED), [("mlx5_0 1 eth0".to_owned(), 5.0)]);
+    assert_eq!(placed(&page, RECEIVED), [("mlx5_0 1 eth0".to_owned(), 7.0)], "the netdev's own counts");
+}
+
+#[test]
+fn marked_packets_of_a_whole_lag_never_meet_the_packets_of_one_slave() {
+    let counters =
+        [(Counter::EcnMarkedPackets, 5), (Counter::OutOfSequence, 2), (Counter::RdmaRxPackets, 1000)];
+    for (netdev, received) in [
+        // Joined to the slave that the packets are counted at, which gives them too; then to the other one.
+        ("eth8", vec![("mlx5_bond_0 1 eth8".to_owned(), 7.0)]),
+        ("eth9", vec![("mlx5_bond_0 1 eth9".to_owned(), 7.0), ("mlx5_bond_0 1 eth8".to_owned(), 1000.0)]),
+    ] {
+        let page = page_with_rdma("mlx5_bond_0", netdev, vec![lag(&counters)]);
+        assert_eq!(placed(&page, MARKED), [("mlx5_bond_0 1 bond0".to_owned(), 5.0)]);
+        assert_eq!(
+            placed(&page, "rocewatch_out_of_sequence_total"),
+            [("mlx5_bond_0 1 bond0".to_owned(), 2.0)]
+        );
+        assert_eq!(placed(&page, RECEIVED), received);
+        let members =
+            [("mlx5_bond_0 bond0 eth8".to_owned(), 1.0), ("mlx5_bond_0 bond0 eth9".to_owned(), 1.0)];
+        assert_eq!(placed(&page, "rocewatch_lag_member_info"), members);
+    }
+}
+
+#[test]
+fn what_a_device_counts_as_a_whole_meets_no_port() {
+    let whole = RdmaView {
+        port: String::new(),
+        netdev: String::new(),
+        ..rdma_port("mlx5_0", "", &[(Counter::EcnMarkedPackets, 5)])
+    };
+    let page = page_with_rdma("mlx5_0", "eth0", vec![rdma_port("mlx5_0", "eth0", &[]), whole]);
+    assert_eq!(placed(&page, MARKED), [("mlx5_0  ".to_owned(), 5.0)]);
+    assert_eq!(placed(&page, RECEIVED), [("mlx5_0 1 eth0".to_owned(), 7.0)]);
+    assert_eq!(placed(&page, "rocewatch_rdma_port_info").len(), 1, "it is no port");
+}
+
+#[test]
+fn two_rdma_devices_on_one_netdev_are_told_apart_by_their_label() {
+    let views = ["mlx5_0", "mlx5_1"].map(|device| rdma_port(device, "bond0", &[(Counter::CnpSent, 3)]));
+    let page = page_with_rdma("mlx5_0", "eth0", views.to_vec());
+    let sent = ["mlx5_0 1 bond0", "mlx5_1 1 bond0"].map(|place| (place.to_owned(), 3.0));
+    assert_eq!(placed(&page, "rocewatch_cnp_sent_total"), sent);
+    assert_eq!(values(&page, "rocewatch_devices", &[]), [2.0]);
+}
+
+#[test]
+fn an_excluded_rdma_port_has_no_series() {
+    let excluded = RdmaView { excluded: true, ..rdma_port("mlx5_7", "eth7", &[(Counter::CnpSent, 3)]) };
+    let page = page_with_rdma("", "eth0", vec![excluded]);
+    assert!(!page.contains("mlx5_7"), "{page}");
+    assert_eq!(values(&page, "rocewatch_devices", &[]), [0.0]);
+}
+
+#[test]
+fn a_port_that_is_not_active_is_told_from_one_of_which_nothing_is_known() {
+    for (state, active) in
+        [(Some(PortState::Active), vec![1.0]), (Some(PortState::Down), vec![0.0]), (None, vec![])]
+    {
+        let view = RdmaView { state, ..rdma_port("mlx5_0", "eth0", &[]) };
+        let page = page_with_rdma("mlx5_0", "eth0", vec![view]);
+        assert_eq!(values(&page, "rocewatch_rdma_port_active", &[]), active);
+    }
+}
+
+#[test]
+fn a_counter_without_a_metric_is_shown_once_by_its_own_name() {
+    let named = RdmaView { unmapped: vec![("RNR sent".into(), 4)], ..rdma_port("irdma0", "eth3", &[]) };
+    let mut node = Node::new(Settings::default());
+    node.add(
+        plan(
+            "generic",
+            PortIdentity { netdev: "eth3".into(), device: "irdma0".into(), ..identity("generic", "", 3) },
+        ),
+        |_| 0,
+    );
+    let snapshot = node.snapshot();
+    let stats = AgentStats::default();
+    stats.note_rdma(vec![named]);
+    let raw = |stats: &AgentStats| placed(&page_of(&snapshot, stats, node.now), "rocewatch_raw_total");
+    assert_eq!(raw(&stats), [("irdma0 1 eth3 RNR sent".to_owned(), 4.0)]);
+    // The same name among the netdev's own.
+    let port = stats.port(snapshot.ports[0].key);
+    port.name_raw(vec!["RNR sent".into()]);
+    port.note_raw([9].into_iter());
+    assert_eq!(raw(&stats), [("irdma0 1 eth3 RNR sent".to_owned(), 9.0)]);
 }
 
 #[test]

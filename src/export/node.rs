@@ -7,13 +7,21 @@ use rocewatch_core::settings::Mode;
 use rocewatch_core::snapshot::{PortView, Snapshot};
 use rocewatch_core::units::Direction;
 
+use crate::sources::RdmaView;
+
 use super::sheet::{Distribution, Labels, Sheet, Value, family};
 
 /// All samples of the node. `ports` are those that are shown.
-pub(super) fn collect<'a>(sheet: &mut Sheet<'a>, snapshot: &'a Snapshot, ports: &[&PortView]) {
+pub(super) fn collect<'a>(
+    sheet: &mut Sheet<'a>,
+    snapshot: &'a Snapshot,
+    ports: &[&PortView],
+    rdma: &[RdmaView],
+) {
     let none = Labels::none();
-    let devices: BTreeSet<_> =
-        ports.iter().map(|port| &port.identity.device).filter(|device| !device.is_empty()).collect();
+    let of_ports = ports.iter().map(|port| &port.identity.device).filter(|device| !device.is_empty());
+    let read = rdma.iter().filter(|view| !view.excluded).map(|view| &view.device);
+    let devices: BTreeSet<_> = of_ports.chain(read).collect();
     sheet.add(const { family("rocewatch_ports") }, &none, ports.len() as u64);
     sheet.add(const { family("rocewatch_devices") }, &none, devices.len() as u64);
     for mode in Mode::ALL {

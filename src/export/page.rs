@@ -41,7 +41,7 @@ pub fn render(snapshot: &Snapshot, stats: &AgentStats, moment: &Moment) -> Page 
     let rdma = stats.rdma();
     let mut sheet = Sheet::new();
     let shown = ports::shown(snapshot);
-    node::collect(&mut sheet, snapshot, &shown);
+    node::collect(&mut sheet, snapshot, &shown, &rdma);
     for port in &shown {
         let own = stats.known_port(port.key);
         ports::collect(&mut sheet, port, own.as_deref(), snapshot, moment);

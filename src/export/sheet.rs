@@ -2,6 +2,7 @@
 //! encoder reads it, and neither knows the other.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::sync::LazyLock;
 use std::time::Duration;
 
@@ -172,6 +173,11 @@ impl<'a> Sheet<'a> {
         }
     }
 
+    /// The labels of all samples of a family so far.
+    pub(super) fn labels_of(&self, family: FamilyId) -> BTreeSet<Labels<'a>> {
+        self.samples[family.0].iter().map(|sample| sample.labels.clone()).collect()
+    }
+
     /// Lines with a value on the page.
     pub(super) fn series(&self) -> usize {
         self.samples.iter().flatten().map(|sample| sample.value.series()).sum()
@@ -186,7 +192,7 @@ impl<'a> Sheet<'a> {
     /// A series that stands twice, for which Prometheus would refuse the whole page.
     pub(super) fn duplicate(&self) -> Option<String> {
         self.filled().find_map(|(described, samples)| {
-            let mut seen = std::collections::BTreeSet::new();
+            let mut seen = BTreeSet::new();
             let twice = samples.iter().find(|sample| !seen.insert(&sample.labels))?;
             Some(format!("{} {:?}", described.family.name, twice.labels))
         })

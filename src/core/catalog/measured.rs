@@ -36,6 +36,13 @@ pub(super) const FAMILIES: &[Family] = families! {
             "A port: its link layer, devlink flavour and the bond it belongs to; empty where there is none";
         info Count ["device", "port", "netdev", "owner", "trust"] "rocewatch_dcb_info"
             "Who decides about the DCB settings of the port (host; other: its firmware or an agent of that), and what sorts packets into priorities (pcp, dscp)";
+        info Count ["device", "port", "netdev", "link_layer", "protocol", "node_type", "driver"]
+            "rocewatch_rdma_port_info"
+            "An RDMA port: its link layer, protocol (roce, ib, iw, opa, usnic), sort of device and driver; empty where nothing tells";
+        info Count ["device", "bond", "netdev"] "rocewatch_lag_member_info"
+            "A slave of a bond that one RDMA device serves: transport and congestion of all slaves are counted once, under the bond's name";
+        gauge Count ["device", "resource"] "rocewatch_rdma_resources"
+            "Objects of an RDMA device, by kind (pd, cq, qp, cm_id, mr, ctx, srq)";
         gauge Count [] "rocewatch_ports"
             "Network ports the agent reads";
         gauge Count [] "rocewatch_devices"
@@ -44,6 +51,8 @@ pub(super) const FAMILIES: &[Family] = families! {
     Link {
         gauge Flag PORT "rocewatch_port_up"
             "Whether the port has carrier, and its RDMA port, if it has one, is active";
+        gauge Flag PORT "rocewatch_rdma_port_active"
+            "Whether the RDMA port is active; absent where the kernel does not tell";
         gauge BytesPerSecond PORT "rocewatch_port_rate_bytes_per_second"
             "Speed of the link; absent while it is unknown";
         counter Count PORT "rocewatch_carrier_changes_total"

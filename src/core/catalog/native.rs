@@ -31,7 +31,7 @@ pub(super) const FAMILIES: &[Family] = families! {
         counter Bytes PORT "rocewatch_rdma_transmit_bytes_total"
             "Bytes of RDMA traffic sent by this function";
         counter Count PORT "rocewatch_rdma_receive_packets_total"
-            "Packets of RDMA traffic received by this function";
+            "Packets of RDMA traffic received by this function; of a LAG those of the slave in the label netdev";
         counter Count PORT "rocewatch_rdma_transmit_packets_total"
             "Packets of RDMA traffic sent by this function";
         counter Count PORT "rocewatch_rdma_requests_total"
@@ -91,7 +91,7 @@ pub(super) const FAMILIES: &[Family] = families! {
     }
     Congestion {
         counter Count PORT "rocewatch_ecn_marked_packets_received_total"
-            "RoCE packets received with the congestion mark: this host is the notification point";
+            "RoCE packets received with the congestion mark, of a LAG those of all slaves under the bond's name: a share of the RDMA packets received only where all labels are equal";
         counter Count QUEUE "rocewatch_priority_ecn_marked_packets_total"
             "Packets of the priority marked by this NIC itself because its host is slow; no mark of the fabric";
         counter Count PORT "rocewatch_cnp_sent_total"

@@ -32,11 +32,10 @@ pub(super) fn join(ports: &mut [RdmaView], net: &SysfsNet, function: impl Fn(&st
         if members.len() < 2 || netdevs.iter().any(is_others) {
             continue;
         }
-        let function = if port.netdev == bond {
-            function(&port.device).filter(|netdev| members.contains(netdev)).unwrap_or_else(|| bond.clone())
-        } else {
-            port.netdev.clone()
-        };
+        // The kernel names the slave that sends at present (`mlx5_lag_get_roce_netdev`), and reads traffic from the
+        // device's own function whichever that is (`process_pma_cmd`, mlx5/mad.c, Linux 6.1).
+        let function = function(&port.device).filter(|netdev| members.contains(netdev));
+        let function = function.unwrap_or_else(|| port.netdev.clone());
         port.netdev.clone_from(&bond);
         port.lag = Some(Lag { bond, members, function });
     }

@@ -24,6 +24,9 @@ const GROWTH_PER_SECOND: u64 = 200_000_000_000;
 /// How often ports are listed. Asking for the state of a port costs mlx5 a firmware command, and what else the list
 /// tells changes by hand.
 const LOOK_EVERY: Duration = Duration::from_secs(10);
+/// Counters without a metric that are shown of one port. Drivers have a few dozen; a firmware that makes up names must
+/// not bury Prometheus.
+const RAW_MAX: usize = 1000;
 
 /// The counters of all RDMA ports of a node.
 pub struct RdmaCounters {
@@ -235,7 +238,10 @@ impl RdmaCounters {
         sample.append(port.rarely.clone());
         let mut view = facts.clone();
         self.followed.entry(key_of(facts)).or_insert_with(Followed::new).advance(&mut view, sample, limit);
-        view.unmapped.retain(|(name, _)| self.raw.matches(name));
+        let mut seen = BTreeSet::new();
+        // A name that a port gives in both kinds of counters is one series.
+        view.unmapped.retain(|(name, _)| self.raw.matches(name) && seen.insert(name.clone()));
+        view.unmapped.truncate(RAW_MAX);
         view
     }
 }

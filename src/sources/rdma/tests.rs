@@ -259,7 +259,7 @@ fn names_without_a_metric_are_kept_only_where_asked_for() {
 
 #[test]
 fn one_device_over_two_slaves_is_shown_once_under_the_bonds_name() {
-    for kernel_says in ["eth1", "bond0"] {
+    for kernel_says in ["eth0", "eth1", "bond0"] {
         let root = tree(&[
             ("mlx5_bond_0/ports/1/gid_attrs/ndevs/0", kernel_says),
             ("mlx5_bond_0/ports/1/hw_counters/np_ecn_marked_roce_packets", "8\n"),
