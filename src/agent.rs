@@ -349,7 +349,7 @@ fn read_rdma(mut counters: RdmaCounters, stats: Arc<AgentStats>) -> Result<(), S
             let began = clock::now();
             let views = counters.read(began, &stats.reads);
             stats.note_rdma(views);
-            stats.reads.note_read(Collector::Rdma, clock::now().since(began), Ok(()));
+            stats.reads.note_read(Collector::Rdma, clock::now().since(began), counters.outcome());
             thread::sleep(RDMA_EVERY);
         }
     })?;

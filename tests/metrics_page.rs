@@ -621,6 +621,8 @@ fn a_port_that_is_not_active_is_told_from_one_of_which_nothing_is_known() {
         let view = RdmaView { state, ..rdma_port("mlx5_0", "eth0", &[]) };
         let page = page_with_rdma("mlx5_0", "eth0", vec![view]);
         assert_eq!(values(&page, "rocewatch_rdma_port_active", &[]), active);
+        let up = if state == Some(PortState::Down) { [0.0] } else { [1.0] };
+        assert_eq!(values(&page, "rocewatch_port_up", &[("netdev", "eth0")]), up);
     }
 }
 

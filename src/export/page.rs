@@ -44,7 +44,7 @@ pub fn render(snapshot: &Snapshot, stats: &AgentStats, moment: &Moment) -> Page 
     node::collect(&mut sheet, snapshot, &shown, &rdma);
     for port in &shown {
         let own = stats.known_port(port.key);
-        ports::collect(&mut sheet, port, own.as_deref(), snapshot, moment);
+        ports::collect(&mut sheet, port, own.as_deref(), snapshot, &rdma, moment);
     }
     rdma::collect(&mut sheet, &rdma, &shown);
     agent::collect(&mut sheet, stats, &shown);

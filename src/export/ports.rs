@@ -10,6 +10,8 @@ use super::Moment;
 use super::sheet::{Labels, Sheet, family, family_of};
 use super::stats::PortStats;
 use super::{facts, queues};
+use crate::sources::RdmaView;
+use crate::sys::rdma_wire::PortState;
 
 /// The families that the watchdog's decisions and the alerts rest on: a dashboard must be able to tell "never
 /// happened" from "cannot be seen here".
@@ -53,11 +55,12 @@ pub(super) fn collect<'a>(
     port: &'a PortView,
     own: Option<&PortStats>,
     snapshot: &Snapshot,
+    rdma: &[RdmaView],
     moment: &Moment,
 ) {
     let labels = labels(&port.identity);
     info(sheet, port, own.map(PortStats::flavour).unwrap_or_default(), &labels);
-    link(sheet, port, &labels);
+    link(sheet, port, rdma, &labels);
     counters(sheet, port, &labels);
     pause_settings(sheet, port, &labels);
     quality(sheet, port, &labels, moment);
@@ -83,10 +86,11 @@ fn info<'a>(sheet: &mut Sheet<'a>, port: &'a PortView, flavour: &'static str, la
     sheet.add(const { family("rocewatch_port_info") }, &place, 1u64);
 }
 
-fn link<'a>(sheet: &mut Sheet<'a>, port: &'a PortView, labels: &Labels<'a>) {
+fn link<'a>(sheet: &mut Sheet<'a>, port: &'a PortView, rdma: &[RdmaView], labels: &Labels<'a>) {
     let link = &port.link;
+    let up = link.carrier.map(|carrier| carrier && !is_rdma_down(&port.identity, rdma));
     let rate = link.speed_mbps.map(|mbps| mbps.saturating_mul(MBIT_BYTES));
-    sheet.add_known(const { family("rocewatch_port_up") }, labels, link.carrier);
+    sheet.add_known(const { family("rocewatch_port_up") }, labels, up);
     sheet.add_known(const { family("rocewatch_port_rate_bytes_per_second") }, labels, rate);
     sheet.add_known(const { family("rocewatch_carrier_changes_total") }, labels, link.carrier_changes);
     sheet.add_known(const { family("rocewatch_netdev_mtu_bytes") }, labels, link.mtu.map(u64::from));
@@ -110,6 +114,14 @@ fn counters<'a>(sheet: &mut Sheet<'a>, port: &'a PortView, labels: &Labels<'a>) 
         let labels = labels.with("name", view.slot.to_string());
         sheet.add(const { family("rocewatch_saturated") }, &labels, true);
     }
+}
+
+/// Whether the RDMA port of this port alone is known not to be active. That of a LAG follows its other slaves too.
+fn is_rdma_down(identity: &PortIdentity, rdma: &[RdmaView]) -> bool {
+    let own = rdma.iter().find(|view| {
+        view.device == identity.device && view.port == identity.port && view.netdev == identity.netdev
+    });
+    own.and_then(|view| view.state).is_some_and(|state| state != PortState::Active)
 }
 
 /// The priorities watched in either direction.

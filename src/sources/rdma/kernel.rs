@@ -34,8 +34,10 @@ pub(super) struct RdmaKernel {
 
 /// What an answer about counters comes to.
 pub(super) enum Answer {
-    /// The counters, or why there are none now.
+    /// The counters.
     Sample(Sample),
+    /// There are none this time.
+    Failed(ReadError),
     /// They are to be read from files; for the first time with the reason.
     Files(Option<ReadError>),
 }
@@ -113,10 +115,7 @@ impl RdmaKernel {
                 self.by_files.insert(number);
                 Answer::Files(Some(failed(error)))
             }
-            Err(error) => {
-                let unread = vec![("hw_counters".to_owned(), failed(error).label())];
-                Answer::Sample(Sample { unread, ..Sample::default() })
-            }
+            Err(error) => Answer::Failed(failed(error)),
         }
     }
 }

@@ -15,7 +15,7 @@ use crate::sys::sysfs_net::SysfsNet;
 pub struct Lag {
     /// The bond.
     pub bond: String,
-    /// Its slaves, in the bond's order.
+    /// Its slaves that the device can serve, in the bond's order.
     pub members: Vec<String>,
     /// The slave from whose function traffic is counted; the bond itself for software.
     pub function: String,
@@ -26,16 +26,17 @@ pub struct Lag {
 pub(super) fn join(ports: &mut [RdmaView], net: &SysfsNet, function: impl Fn(&str) -> Option<String>) {
     let netdevs: Vec<_> = ports.iter().map(|port| port.netdev.clone()).collect();
     for port in ports {
-        let Some((bond, members)) = bond(net, &port.netdev) else { continue };
+        let Some((bond, slaves)) = bond(net, &port.netdev) else { continue };
+        // The kernel names the slave that sends at present (`mlx5_lag_get_roce_netdev`), and reads traffic from the
+        // device's own function whichever that is (`process_pma_cmd`, mlx5/mad.c, Linux 6.1).
+        let function = function(&port.device).filter(|netdev| slaves.contains(netdev));
+        let function = function.unwrap_or_else(|| port.netdev.clone());
+        let members: Vec<_> = slaves.into_iter().filter(|slave| may_share(net, &function, slave)).collect();
         // Slaves with RDMA ports of their own are no LAG of this one.
         let is_others = |netdev: &String| *netdev != port.netdev && members.contains(netdev);
         if members.len() < 2 || netdevs.iter().any(is_others) {
             continue;
         }
-        // The kernel names the slave that sends at present (`mlx5_lag_get_roce_netdev`), and reads traffic from the
-        // device's own function whichever that is (`process_pma_cmd`, mlx5/mad.c, Linux 6.1).
-        let function = function(&port.device).filter(|netdev| members.contains(netdev));
-        let function = function.unwrap_or_else(|| port.netdev.clone());
         port.netdev.clone_from(&bond);
         port.lag = Some(Lag { bond, members, function });
     }
@@ -47,6 +48,19 @@ fn bond(net: &SysfsNet, netdev: &str) -> Option<(String, Vec<String>)> {
     let bond = net.bond(name).unwrap_or_else(|| netdev.to_owned());
     let members = net.slaves(NetdevName::new(&bond).ok()?);
     (!members.is_empty()).then_some((bond, members))
+}
+
+/// Whether two netdevs can be ports of one NIC: functions of one PCI device, or of devices that are none. A bond may hold
+/// a NIC without RDMA beside one with it, and that is no LAG.
+fn may_share(net: &SysfsNet, one: &str, other: &str) -> bool {
+    let card = |netdev: &str| {
+        let device = net.bus_device(NetdevName::new(netdev).ok()?)?;
+        Some(device.address.rsplit_once('.')?.0.to_owned())
+    };
+    match (card(one), card(other)) {
+        (Some(one), Some(other)) => one == other,
+        (None, _) | (_, None) => true,
+    }
 }
 
 /// Netdevs that several RDMA devices claim, each with a text that names these: a bond is set up wrongly, or software

@@ -40,6 +40,8 @@ pub struct RdmaCounters {
     raw: Pattern,
     looked_at: Option<MonoTime>,
     read_at: Option<MonoTime>,
+    /// What failed in the last reading that was more than a file.
+    failed: Option<String>,
     told: Told,
 }
 
@@ -57,6 +59,10 @@ struct Port {
 struct Told {
     presence: Option<Presence>,
     failure: Option<String>,
+    /// Ports that refused to give their counters over netlink since the last look.
+    by_files: BTreeMap<(String, String), String>,
+    /// Ports that do not answer, with their error.
+    silent: BTreeMap<(String, String), String>,
     hidden: BTreeSet<String>,
     shared: BTreeSet<(String, String)>,
     unsupported: BTreeSet<String>,
@@ -91,6 +97,7 @@ impl RdmaCounters {
             raw: Pattern::default(),
             looked_at: None,
             read_at: None,
+            failed: None,
             told: Told::default(),
         }
     }
@@ -106,12 +113,23 @@ impl RdmaCounters {
         self.looked_at = None;
     }
 
+    /// How the last reading went, by the name of the error. A single file that cannot be read, which some are for ever, is
+    /// counted and fails nothing.
+    ///
+    /// # Errors
+    ///
+    /// If the ports could not be listed, or one of them did not answer.
+    pub fn outcome(&self) -> Result<(), &str> {
+        self.failed.as_deref().map_or(Ok(()), Err)
+    }
+
     /// Reads all ports once.
     pub fn read(&mut self, now: MonoTime, reads: &ReadStats) -> Vec<RdmaView> {
         let span = self.read_at.replace(now).map_or(Duration::ZERO, |before| now.since(before));
         let limit = GROWTH_PER_SECOND.saturating_mul(span.as_secs() + 1);
         // Files in a directory cost nothing and may change at any time.
         let is_due = self.looked_at.is_none_or(|at| now.since(at) >= LOOK_EVERY) || self.kernel.is_none();
+        self.failed = None;
         if is_due {
             self.looked_at = Some(now);
             self.look(reads);
@@ -123,7 +141,7 @@ impl RdmaCounters {
     }
 
     fn look(&mut self, reads: &ReadStats) {
-        let mut found = self.found(reads);
+        let mut found = self.found();
         found.ports.retain(|port| !self.is_representor(port));
         lag::join(&mut found.ports, &self.net, |device| self.tree.function(device));
         for port in &mut found.ports {
@@ -131,7 +149,14 @@ impl RdmaCounters {
             port.excluded = self.devices.admission(names) == Admission::Refused;
         }
         self.tell(&found);
-        self.followed.retain(|key, _| found.ports.iter().any(|port| key_of(port) == *key));
+        let is_there = |key: &(String, String)| found.ports.iter().any(|port| key_of(port) == *key);
+        self.followed.retain(|key, _| is_there(key));
+        self.told.silent.retain(|key, _| is_there(key));
+        for ((device, port), error) in std::mem::take(&mut self.told.by_files) {
+            if is_there(&(device.clone(), port.clone())) {
+                tracing::info!(device, port, error, "an RDMA port gives its counters in files only");
+            }
+        }
         let (tree, mut unsupported) = (&self.tree, BTreeSet::new());
         let ports = found.ports.into_iter().map(|facts| {
             if facts.excluded {
@@ -153,7 +178,7 @@ impl RdmaCounters {
     }
 
     /// What there is, by the kernel or, where that does not answer, by the tree.
-    fn found(&mut self, reads: &ReadStats) -> Found {
+    fn found(&mut self) -> Found {
         let (tree, devices) = (&self.tree, &self.devices);
         // A virtual function is read only if it is asked for by name.
         let is_wanted = |device: &str| {
@@ -163,12 +188,9 @@ impl RdmaCounters {
         };
         let Some(kernel) = &mut self.kernel else { return tree.look(is_wanted) };
         let result = kernel.look(tree, is_wanted);
-        let troubles = kernel.troubles.iter().chain(result.as_ref().err());
-        let labels: Vec<_> = troubles.clone().map(ReadError::label).collect();
-        let failure = troubles.map(ToString::to_string).next();
-        for label in &labels {
-            reads.note_read(Collector::Rdma, Duration::ZERO, Err(label));
-        }
+        let trouble = result.as_ref().err().or(kernel.troubles.first());
+        self.failed = trouble.map(ReadError::label);
+        let failure = trouble.map(ToString::to_string);
         if let Some(error) = failure.as_ref().filter(|failure| self.told.failure.as_ref() != Some(failure)) {
             tracing::warn!(error, "RDMA ports are not fully listed");
         }
@@ -222,20 +244,13 @@ impl RdmaCounters {
         }
         let answer = self.kernel.as_mut().map_or(Answer::Files(None), |kernel| kernel.counters(facts));
         let mut sample = match answer {
-            Answer::Sample(sample) => sample,
-            Answer::Files(reason) => {
-                if let Some(error) = reason {
-                    let (device, port) = (&facts.device, &facts.port);
-                    tracing::info!(device, port, %error, "an RDMA port gives its counters in files only");
-                    // It may also be gone.
-                    self.look_again();
-                }
-                self.tree.hardware_counters(&facts.device, &facts.port)
-            }
+            Answer::Files(_) => self.tree.hardware_counters(&facts.device, &facts.port),
+            Answer::Sample(_) | Answer::Failed(_) => Sample::default(),
         };
         sample.append(self.tree.port_counters_named(&facts.device, &facts.port, &port.often));
         note_unread(&sample, reads);
         sample.append(port.rarely.clone());
+        self.take(facts, answer, &mut sample);
         let mut view = facts.clone();
         self.followed.entry(key_of(facts)).or_insert_with(Followed::new).advance(&mut view, sample, limit);
         let mut seen = BTreeSet::new();
@@ -243,6 +258,40 @@ impl RdmaCounters {
         view.unmapped.retain(|(name, _)| self.raw.matches(name) && seen.insert(name.clone()));
         view.unmapped.truncate(RAW_MAX);
         view
+    }
+
+    /// Takes what netlink has answered about a port.
+    fn take(&mut self, facts: &RdmaView, answer: Answer, sample: &mut Sample) {
+        let (device, port) = (&facts.device, &facts.port);
+        let error = match answer {
+            Answer::Sample(counters) => {
+                sample.append(counters);
+                None
+            }
+            Answer::Failed(error) => {
+                sample.unread.push(("hw_counters".to_owned(), error.label()));
+                self.failed = Some(error.label());
+                Some(error.to_string())
+            }
+            Answer::Files(None) => None,
+            Answer::Files(Some(error)) => {
+                // It may also be gone: told after the next look, if it is still there.
+                self.told.by_files.insert(key_of(facts), error.to_string());
+                self.look_again();
+                None
+            }
+        };
+        match error {
+            Some(error) => {
+                if self.told.silent.insert(key_of(facts), error.clone()).as_ref() != Some(&error) {
+                    tracing::warn!(device, port, error, "the counters of an RDMA port cannot be read");
+                }
+            }
+            None if self.told.silent.remove(&key_of(facts)).is_some() => {
+                tracing::info!(device, port, "the counters of an RDMA port are read again");
+            }
+            None => {}
+        }
     }
 }
 

@@ -299,6 +299,24 @@ fn a_bond_of_one_and_a_bridge_are_no_lag() {
 }
 
 #[test]
+fn a_nic_without_rdma_in_the_same_bond_is_no_lag_and_the_other_port_of_the_card_is() {
+    for (second, served) in [("0000:3b:00.1", Some(vec!["eth0", "eth1"])), ("0000:5e:00.0", None)] {
+        let root = tree(&[("mlx5_0/ports/1/gid_attrs/ndevs/0", "eth0\n")]);
+        bond(&root, "bond0", &["eth0", "eth1"]);
+        fs::create_dir_all(root.path().join("bus/pci")).unwrap();
+        for (netdev, address) in [("eth0", "0000:3b:00.0"), ("eth1", second)] {
+            let device = root.path().join("devices").join(address);
+            fs::create_dir_all(&device).unwrap();
+            symlink("../../bus/pci", device.join("subsystem")).unwrap();
+            symlink(&device, root.path().join("class/net").join(netdev).join("device")).unwrap();
+        }
+        let members = read_one(&root).lag.map(|lag| lag.members);
+        let served = served.map(|members| members.into_iter().map(str::to_owned).collect());
+        assert_eq!(members, served, "{second}");
+    }
+}
+
+#[test]
 fn a_software_device_on_a_bond_counts_for_the_bond() {
     let root = tree(&[("rxe0/ports/1/gid_attrs/ndevs/0", "bond0\n")]);
     bond(&root, "bond0", &["eth0", "eth1"]);

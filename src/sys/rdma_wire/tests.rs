@@ -209,7 +209,7 @@ fn counters_without_a_name_or_a_whole_value_are_left_out() {
         counter(b"\0", &value),
         counter(&[0xff, 0xfe, 0], &value),
         counter(b"short\0", &value[..7]),
-        counter(&vec![b'x'; NAME_LEN_MAX + 1], &value),
+        counter(&[b'x'; NAME_LEN_MAX + 1], &value),
         counter(&vec![b'y'; 60_000], &value),
         attribute(99, b"not an entry"),
     ];
@@ -217,8 +217,7 @@ fn counters_without_a_name_or_a_whole_value_are_left_out() {
         assert_eq!(counters(std::slice::from_ref(entry)), []);
     }
     assert_eq!(counters(&entries[..5]), [("RNR sent".to_owned(), 5)], "blanks belong to the name");
-    let longest = vec![b'x'; NAME_LEN_MAX];
-    assert_eq!(counters(&[counter(&longest, &value)]).len(), 1);
+    assert_eq!(counters(&[counter(&[b'x'; NAME_LEN_MAX], &value)]).len(), 1);
 }
 
 #[test]
