@@ -2,7 +2,6 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
-use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
@@ -18,34 +17,57 @@ fn has_rdma() -> bool {
     Path::new(SYSFS).join("class/infiniband").is_dir()
 }
 
-fn read(counters: RdmaCounters) -> Vec<RdmaView> {
-    let reads = ReadStats::default();
-    let mut counters = counters.watching(DeviceFilter::default(), Pattern::new(".*").unwrap());
-    let mut views = counters.read(MonoTime::from_millis(1), &reads);
+fn watching(counters: RdmaCounters) -> RdmaCounters {
+    counters.watching(DeviceFilter::default(), Pattern::new(".*").unwrap())
+}
+
+/// By device and port, without what only netlink tells.
+fn read(counters: &mut RdmaCounters) -> Vec<RdmaView> {
+    let mut views = counters.read(MonoTime::from_millis(1), &ReadStats::default());
     assert_eq!(counters.outcome(), Ok(()));
     views.sort_by(|a, b| (&a.device, &a.port).cmp(&(&b.device, &b.port)));
     for view in &mut views {
         view.unmapped.sort();
-        // Only netlink tells.
         view.resources.clear();
         view.ifindex = None;
     }
     views
 }
 
+/// Names and values of what a port counts.
+fn counts(view: &RdmaView) -> Vec<(String, u64)> {
+    let bound = view.counters.iter().map(|counter| (counter.slot.to_string(), counter.value));
+    bound.chain(view.unmapped.clone()).collect()
+}
+
 #[test]
 fn netlink_and_sysfs_tell_the_same() {
-    let (kernel, tree) =
-        (read(RdmaCounters::of_kernel(SYSFS.as_ref())), read(RdmaCounters::of_tree(SYSFS.as_ref())));
-    assert_eq!(kernel, tree);
-    assert_eq!(kernel.is_empty(), !has_rdma() || fs::read_dir("/sys/class/infiniband").unwrap().count() == 0);
+    let (mut kernel, mut tree) =
+        (watching(RdmaCounters::of_kernel(SYSFS.as_ref())), watching(RdmaCounters::of_tree(SYSFS.as_ref())));
+    let (before, files, after) = (read(&mut kernel), read(&mut tree), read(&mut kernel));
+    assert_eq!(before.len(), files.len());
+    for ((before, files), after) in before.iter().zip(&files).zip(&after) {
+        for ((from, count), to) in counts(before).iter().zip(counts(files)).zip(counts(after)) {
+            assert_eq!(*from.0, count.0, "{}", files.device);
+            // Between two equal values there is no third.
+            assert!(*from != to || *from == count, "{} {from:?} {count:?}", files.device);
+        }
+        let facts = |view: &RdmaView| RdmaView {
+            counters: Vec::new(),
+            unmapped: Vec::new(),
+            // sysfs knows the netdev of RoCE only, by its addresses.
+            netdev: if files.netdev.is_empty() { String::new() } else { view.netdev.clone() },
+            ..view.clone()
+        };
+        assert_eq!((counts(before).len(), facts(before)), (counts(files).len(), facts(files)));
+    }
 }
 
 #[test]
 fn every_device_has_ports_and_objects() {
     if !has_rdma() {
         // Asking would load the subsystem.
-        assert!(read(RdmaCounters::of_kernel(SYSFS.as_ref())).is_empty());
+        assert!(read(&mut watching(RdmaCounters::of_kernel(SYSFS.as_ref()))).is_empty());
         return;
     }
     let mut rdma = Rdma::open(Duration::from_secs(10)).unwrap().unwrap();

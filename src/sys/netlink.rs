@@ -74,6 +74,12 @@ impl Netlink {
         Ok(Self { protocol, timeout, socket: Some(socket), sequence: 0, buffer: vec![0; RECEIVE_LEN] })
     }
 
+    /// Gives the socket back until the next question. While it is open, the kernel cannot unload the module that
+    /// answers.
+    pub fn close(&mut self) {
+        self.socket = None;
+    }
+
     /// What `request` lists, each message through `decode`, which may leave it out: the whole list of one moment, or an
     /// error.
     ///

@@ -34,6 +34,12 @@ impl Rdma {
         }
     }
 
+    /// Gives the socket back until the next question: while it is open, ib_core cannot be unloaded, which is how NIC
+    /// drivers are replaced at run time. The next question opens it anew, and might load ib_core as [`Rdma::open`] does.
+    pub fn close(&mut self) {
+        self.netlink.close();
+    }
+
     /// All devices that this network namespace sees.
     ///
     /// # Errors

@@ -6,7 +6,7 @@ use std::time::Duration;
 use rustix::io::Errno;
 
 use super::tree::{Found, RdmaTree};
-use super::{RdmaView, Sample};
+use super::{Key, RdmaView, Sample, key_of};
 use crate::sources::{ReadError, with_causes};
 use crate::sys::netlink::NetlinkError;
 use crate::sys::rdma::Rdma;
@@ -25,7 +25,7 @@ pub(super) type PortNumber = (u32, u32);
 pub(super) struct RdmaKernel {
     rdma: Option<Rdma>,
     /// By device name and port.
-    numbers: BTreeMap<(String, String), PortNumber>,
+    numbers: BTreeMap<Key, PortNumber>,
     /// Ports whose counters netlink does not give: siw has none, and a driver may have more than fit into a message.
     by_files: BTreeSet<PortNumber>,
     /// What a part of the list could not be had for.
@@ -54,9 +54,11 @@ impl RdmaKernel {
         is_wanted: impl Fn(&str) -> bool,
     ) -> Result<Option<Found>, ReadError> {
         self.troubles.clear();
-        if self.rdma.is_none() {
-            // Opened only where the subsystem is there, or this would load it.
-            self.rdma = if tree.is_there() { Rdma::open(TIMEOUT).map_err(failed)? } else { None };
+        if !tree.is_there() {
+            // A question would load it.
+            self.rdma = None;
+        } else if self.rdma.is_none() {
+            self.rdma = Rdma::open(TIMEOUT).map_err(failed)?;
         }
         let Some(rdma) = &mut self.rdma else { return Ok(None) };
         let devices = rdma.dump_devices().map_err(failed)?;
@@ -80,8 +82,7 @@ impl RdmaKernel {
             let first = found.ports.len();
             for port in ports {
                 let view = view(&facts, &port, tree);
-                let key = (view.device.clone(), view.port.clone());
-                self.numbers.insert(key, (port.device, port.port));
+                self.numbers.insert(key_of(&view), (port.device, port.port));
                 found.ports.push(view);
             }
             let counts = resources.iter().find(|counted| counted.device == device.index);
@@ -93,6 +94,13 @@ impl RdmaKernel {
         Ok(Some(found))
     }
 
+    /// Ends a round of questions.
+    pub(super) fn rest(&mut self) {
+        if let Some(rdma) = &mut self.rdma {
+            rdma.close();
+        }
+    }
+
     /// Who sees RDMA devices, if the kernel tells.
     pub(super) fn netns_mode(&mut self) -> Option<NetnsMode> {
         self.rdma.as_mut()?.netns_mode().ok().flatten()
@@ -100,7 +108,7 @@ impl RdmaKernel {
 
     /// The driver's own counters of a port.
     pub(super) fn counters(&mut self, port: &RdmaView) -> Answer {
-        let number = self.numbers.get(&(port.device.clone(), port.port.clone())).copied();
+        let number = self.numbers.get(&key_of(port)).copied();
         let (Some(rdma), Some(number)) = (&mut self.rdma, number) else { return Answer::Files(None) };
         if self.by_files.contains(&number) {
             return Answer::Files(None);

@@ -13,6 +13,7 @@ mod tree;
 mod kernel;
 mod lag;
 mod follow;
+mod told;
 mod reader;
 
 use rocewatch_core::snapshot::CounterView;
@@ -69,6 +70,13 @@ impl RdmaView {
             Some(Protocol::InfiniBand | Protocol::Iwarp | Protocol::OmniPath | Protocol::Usnic) => false,
         }
     }
+}
+
+/// A port by its device and number.
+type Key = (String, String);
+
+fn key_of(port: &RdmaView) -> Key {
+    (port.device.clone(), port.port.clone())
 }
 
 /// The counters of one port as they are at one moment.

@@ -44,6 +44,11 @@ impl RdmaTree {
         self.class.is_dir()
     }
 
+    /// The names of all devices.
+    pub(super) fn names(&self) -> Vec<String> {
+        entries(&self.class).iter().map(|path| name(path)).collect()
+    }
+
     /// All ports of the devices that are wanted.
     pub(super) fn look(&self, is_wanted: impl Fn(&str) -> bool) -> Found {
         let mut found = Found::default();

@@ -1,0 +1,117 @@
+//! What is said in the log about RDMA ports: each thing when it begins, and not again while it lasts.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::kernel::RdmaKernel;
+use super::tree::Found;
+use super::{Key, RdmaView, key_of, lag};
+use crate::sources::ReadError;
+use crate::sys::rdma_wire::NetnsMode;
+
+/// What was said and still is so.
+#[derive(Debug, Default)]
+pub(super) struct Told {
+    presence: Option<Presence>,
+    not_listed: Option<String>,
+    hidden: BTreeSet<String>,
+    shared: BTreeSet<(String, String)>,
+    unsupported: BTreeSet<String>,
+    silent: BTreeMap<Key, String>,
+    /// Ports that have refused since the last look to give their counters over netlink. Not said yet: a device that is
+    /// gone gives the same answer.
+    refused: BTreeMap<Key, String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Presence {
+    /// The kernel has no RDMA subsystem.
+    NoSubsystem,
+    /// It has one, and no device is to be seen.
+    NoDevices,
+    Devices,
+}
+
+impl Told {
+    /// What a look has found. `has_subsystem` says whether there is anything in which to look.
+    pub(super) fn found(&mut self, found: &Found, has_subsystem: bool, kernel: Option<&mut RdmaKernel>) {
+        let is_empty = found.ports.is_empty() && found.hidden.is_empty();
+        let presence = match (is_empty, has_subsystem) {
+            (false, _) => Presence::Devices,
+            (true, true) => Presence::NoDevices,
+            (true, false) => Presence::NoSubsystem,
+        };
+        if self.presence.replace(presence) != Some(presence) {
+            match presence {
+                Presence::NoSubsystem => tracing::info!("no RDMA subsystem: nothing of RDMA is read"),
+                Presence::NoDevices => {
+                    let mode = kernel.and_then(RdmaKernel::netns_mode);
+                    let exclusive = mode.map(|mode| mode == NetnsMode::Exclusive);
+                    tracing::info!(exclusive, "no RDMA device is visible in this network namespace");
+                }
+                Presence::Devices => tracing::info!(ports = found.ports.len(), "RDMA ports are read"),
+            }
+        }
+        let hidden = found.hidden.iter().cloned().collect();
+        for device in anew(&mut self.hidden, hidden) {
+            tracing::info!(device, "the ports of an RDMA device are not visible in this namespace");
+        }
+        for (netdev, devices) in anew(&mut self.shared, lag::shared(&found.ports)) {
+            tracing::warn!(netdev, devices, "several RDMA devices claim one network interface");
+        }
+        let is_there = |key: &Key| found.ports.iter().any(|port| key_of(port) == *key);
+        self.silent.retain(|key, _| is_there(key));
+        for (key, error) in std::mem::take(&mut self.refused).into_iter().filter(|(key, _)| is_there(key)) {
+            let (device, port) = key;
+            tracing::info!(device, port, error, "an RDMA port gives its counters in files only");
+        }
+    }
+
+    /// That ports are listed, but for `trouble`.
+    pub(super) fn listed(&mut self, trouble: Option<&ReadError>) {
+        let error = trouble.map(ToString::to_string);
+        if let Some(error) = error.as_ref().filter(|error| self.not_listed.as_ref() != Some(error)) {
+            tracing::warn!(error, "RDMA ports are not fully listed");
+        }
+        self.not_listed = error;
+    }
+
+    /// The files that are there and say that they count nothing.
+    pub(super) fn unsupported(&mut self, files: BTreeSet<String>) {
+        for file in anew(&mut self.unsupported, files) {
+            tracing::debug!(file, "an RDMA counter is not supported by its port");
+        }
+    }
+
+    /// That a port has given its counters.
+    pub(super) fn answered(&mut self, port: &RdmaView) {
+        if self.silent.remove(&key_of(port)).is_some() {
+            tracing::info!(
+                device = port.device,
+                port = port.port,
+                "the counters of an RDMA port are read again"
+            );
+        }
+    }
+
+    /// That a port gives none over netlink, and may have gone.
+    pub(super) fn refused(&mut self, port: &RdmaView, error: &ReadError) {
+        self.refused.insert(key_of(port), error.to_string());
+    }
+
+    /// That a port has given none this time.
+    pub(super) fn silent(&mut self, port: &RdmaView, error: &ReadError) {
+        let error = error.to_string();
+        let before = self.silent.insert(key_of(port), error.clone());
+        if before.as_ref() != Some(&error) {
+            let (device, port) = (&port.device, &port.port);
+            tracing::warn!(device, port, error, "the counters of an RDMA port cannot be read");
+        }
+    }
+}
+
+/// What is in `now` and was not in `before`, which becomes `now`.
+fn anew<T: Ord + Clone>(before: &mut BTreeSet<T>, now: BTreeSet<T>) -> Vec<T> {
+    let new = now.difference(before).cloned().collect();
+    *before = now;
+    new
+}
