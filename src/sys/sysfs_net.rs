@@ -48,6 +48,12 @@ impl SysfsNet {
         self.number(netdev, "device/numa_node")
     }
 
+    /// How often `netdev`'s carrier has come or gone. Takes no lock, unlike other facts about a link.
+    #[must_use]
+    pub fn carrier_changes(&self, netdev: NetdevName) -> Option<u32> {
+        self.number(netdev, "carrier_changes")
+    }
+
     /// The bond that `netdev` is a slave of.
     #[must_use]
     pub fn bond(&self, netdev: NetdevName) -> Option<String> {

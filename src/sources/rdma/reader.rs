@@ -1,4 +1,5 @@
-//! Reads all RDMA ports: which there are every ten seconds and when a device comes or goes, what they count every time.
+//! Reads all RDMA ports: what they count every time, which there are every ten seconds and whenever a device or a link
+//! comes or goes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -21,7 +22,7 @@ use crate::sys::sysfs_net::SysfsNet;
 
 /// Counters that grow by more in a second are reset ones: a hundred million requests, or 1.6 Tbit.
 const GROWTH_PER_SECOND: u64 = 200_000_000_000;
-/// How often ports are listed while no device comes or goes. Asking for the state of a port costs mlx5 a firmware
+/// How often ports are listed while no device and no link comes or goes. Asking for the state of a port costs mlx5 a firmware
 /// command, and what else the list tells changes by hand.
 const LOOK_EVERY: Duration = Duration::from_secs(10);
 /// Counters without a metric that are shown of one port. Drivers have a few dozen; a firmware that makes up names must
@@ -38,9 +39,8 @@ pub struct RdmaCounters {
     followed: BTreeMap<Key, Followed>,
     devices: DeviceFilter,
     raw: Pattern,
-    looked_at: Option<MonoTime>,
-    /// The devices of that look, wanted or not.
-    present: Vec<String>,
+    /// At the last look.
+    sight: Option<Sight>,
     read_at: Option<MonoTime>,
     /// What failed in the last reading that was more than a file.
     failed: Option<String>,
@@ -54,6 +54,23 @@ struct Port {
     often: Vec<String>,
     /// The others, as they were at the last look: for mlx5 each is a firmware command.
     rarely: Sample,
+}
+
+/// What can be seen without asking a device, and tells that a look is worth its price.
+struct Sight {
+    at: MonoTime,
+    /// All devices, wanted or not.
+    devices: Vec<String>,
+    /// How often the links of the ports have come or gone.
+    carriers: BTreeMap<String, u32>,
+}
+
+impl Sight {
+    /// Whether what was found then may be otherwise by `now`. If the subsystem has gone it is: one more question would
+    /// load it again.
+    fn is_over(&self, now: &Self) -> bool {
+        now.at.since(self.at) >= LOOK_EVERY || now.devices != self.devices || now.carriers != self.carriers
+    }
 }
 
 impl RdmaCounters {
@@ -74,8 +91,7 @@ impl RdmaCounters {
             followed: BTreeMap::new(),
             devices: DeviceFilter::default(),
             raw: Pattern::default(),
-            looked_at: None,
-            present: Vec::new(),
+            sight: None,
             read_at: None,
             failed: None,
             told: Told::default(),
@@ -89,8 +105,8 @@ impl RdmaCounters {
     }
 
     /// Lists the ports anew at the next reading.
-    pub const fn look_again(&mut self) {
-        self.looked_at = None;
+    pub fn look_again(&mut self) {
+        self.sight = None;
     }
 
     /// How the last reading went, by the name of the error. A single file that cannot be read, which some are for ever, is
@@ -107,16 +123,17 @@ impl RdmaCounters {
     pub fn read(&mut self, now: MonoTime, reads: &ReadStats) -> Vec<RdmaView> {
         let span = self.read_at.replace(now).map_or(Duration::ZERO, |before| now.since(before));
         let limit = GROWTH_PER_SECOND.saturating_mul(span.as_secs() + 1);
-        let present = self.tree.names();
-        let is_due = self.looked_at.is_none_or(|at| now.since(at) >= LOOK_EVERY)
-            // Files in a directory cost nothing and may change at any time.
-            || self.kernel.is_none()
-            // Also if the subsystem is gone: one more question would load it again.
-            || present != self.present;
+        let mut sight = Sight { at: now, devices: self.tree.names(), carriers: self.carriers() };
         self.failed = None;
-        if is_due {
-            (self.looked_at, self.present) = (Some(now), present);
+        // Files in a directory cost nothing and may change at any time.
+        if self.kernel.is_none() || self.sight.as_ref().is_none_or(|last| last.is_over(&sight)) {
             self.look(reads);
+            // Those of ports that are new; a link that changed during the look is one to look at again.
+            let unseen =
+                self.carriers().into_iter().filter(|(netdev, _)| !sight.carriers.contains_key(netdev));
+            sight.carriers.extend(unseen.collect::<Vec<_>>());
+            sight.carriers.retain(|netdev, _| self.ports.iter().any(|port| port.facts.netdev == *netdev));
+            self.sight = Some(sight);
         }
         let ports = std::mem::take(&mut self.ports);
         let views = ports.iter().map(|port| self.read_port(port, reads, limit)).collect();
@@ -172,6 +189,13 @@ impl RdmaCounters {
             Ok(found) => found.unwrap_or_default(),
             Err(_) => tree.look(is_wanted),
         }
+    }
+
+    /// How often the links of all ports have come or gone.
+    fn carriers(&self) -> BTreeMap<String, u32> {
+        let changes = |netdev: &str| self.net.carrier_changes(NetdevName::new(netdev).ok()?);
+        let netdevs = self.ports.iter().map(|port| port.facts.netdev.clone());
+        netdevs.filter_map(|netdev| changes(&netdev).map(|changes| (netdev, changes))).collect()
     }
 
     fn is_representor(&self, port: &RdmaView) -> bool {
@@ -232,5 +256,32 @@ fn is_tabled(name: &str) -> bool {
 fn note_unread(sample: &Sample, reads: &ReadStats) {
     for (_, error) in &sample.unread {
         reads.note_read(Collector::Rdma, Duration::ZERO, Err(error));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sight(millis: u64, devices: &[&str], changes: u32) -> Sight {
+        Sight {
+            at: MonoTime::from_millis(millis),
+            devices: devices.iter().map(|device| (*device).to_owned()).collect(),
+            carriers: [("eth0".to_owned(), changes)].into(),
+        }
+    }
+
+    #[test]
+    fn a_look_holds_ten_seconds_unless_a_device_or_a_link_comes_or_goes() {
+        let last = sight(1000, &["mlx5_0"], 4);
+        for (now, over) in [
+            (sight(10_999, &["mlx5_0"], 4), false),
+            (sight(11_000, &["mlx5_0"], 4), true),
+            (sight(2000, &["mlx5_0", "mlx5_1"], 4), true),
+            (sight(2000, &[], 4), true),
+            (sight(2000, &["mlx5_0"], 5), true),
+        ] {
+            assert_eq!(last.is_over(&now), over, "{:?} {:?}", now.devices, now.carriers);
+        }
     }
 }

@@ -125,6 +125,21 @@ fn a_file_that_may_not_be_read_costs_that_file() {
 }
 
 #[test]
+fn a_file_that_opens_and_fails_to_be_read_costs_that_file() {
+    let root = tree(&[
+        ("mlx5_0/ports/1/counters/port_xmit_data", "7\n"),
+        ("mlx5_1/ports/1/counters/port_xmit_data", "8\n"),
+    ]);
+    // Nothing is mapped at its beginning.
+    symlink("/proc/self/mem", root.path().join("class/infiniband/mlx5_0/ports/1/counters/VL15_dropped"))
+        .unwrap();
+    let (views, reads) = read(&root);
+    let bytes: Vec<_> = views.iter().map(|view| value(view, Counter::RdmaTxBytes)).collect();
+    assert_eq!(bytes, [Some(28), Some(32)]);
+    assert_eq!(failures(&reads), [("EIO".to_owned(), 1)]);
+}
+
+#[test]
 fn counters_without_a_performance_agent_are_absent_and_no_error() {
     let root = tree(&[
         ("i40iw0/node_type", "4: RNIC\n"),
