@@ -584,6 +584,13 @@ fn marked_packets_of_a_whole_lag_never_meet_the_packets_of_one_slave() {
 }
 
 #[test]
+fn two_ports_of_one_device_in_one_bond_name_its_slaves_once() {
+    let second = RdmaView { port: "2".into(), resources: Vec::new(), ..lag(&[]) };
+    let page = page_with_rdma("mlx4_0", "eth0", vec![lag(&[]), second]);
+    assert_eq!(placed(&page, "rocewatch_lag_member_info").len(), 2);
+}
+
+#[test]
 fn what_a_device_counts_as_a_whole_meets_no_port() {
     let whole = RdmaView {
         port: String::new(),

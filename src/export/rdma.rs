@@ -15,14 +15,19 @@ use crate::sys::rdma_wire::{NodeType, PortState, Protocol};
 
 /// The samples of all RDMA ports.
 pub(super) fn collect<'a>(sheet: &mut Sheet<'a>, views: &'a [RdmaView], shown: &[&'a PortView]) {
+    let mut members = BTreeSet::new();
     for view in views.iter().filter(|view| !view.excluded) {
         let whole = Place::new(view, &view.netdev, shown);
         facts(sheet, view, &whole.labels);
+        members.extend(lag_members(view));
         let function = view.lag.as_ref().map(|lag| Place::new(view, &lag.function, shown));
         for counter in &view.counters {
             let place = if is_of_function(counter.slot.counter()) { function.as_ref() } else { None };
             place.unwrap_or(&whole).add(sheet, counter);
         }
+    }
+    for labels in members {
+        sheet.add(const { family("rocewatch_lag_member_info") }, &labels, 1u64);
     }
     raw(sheet, views);
 }
@@ -93,11 +98,14 @@ fn facts<'a>(sheet: &mut Sheet<'a>, view: &'a RdmaView, labels: &Labels<'a>) {
         let labels = device.with("resource", resource.as_str());
         sheet.add(const { family("rocewatch_rdma_resources") }, &labels, *count);
     }
-    let Some(lag) = &view.lag else { return };
-    for member in &lag.members {
-        let labels = device.with("bond", lag.bond.as_str()).with("netdev", member.as_str());
-        sheet.add(const { family("rocewatch_lag_member_info") }, &labels, 1u64);
-    }
+}
+
+/// Both ports of a device may be in the same bond (mlx4).
+fn lag_members(view: &RdmaView) -> impl Iterator<Item = Labels<'_>> {
+    view.lag.iter().flat_map(move |lag| {
+        let bond = Labels::none().with("device", view.device.as_str()).with("bond", lag.bond.as_str());
+        lag.members.iter().map(move |member| bond.with("netdev", member.as_str()))
+    })
 }
 
 /// What has no metric of its own. A name that the netdev gives too is the netdev's.

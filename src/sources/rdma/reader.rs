@@ -146,7 +146,8 @@ impl RdmaCounters {
 
     fn look(&mut self, reads: &ReadStats) {
         let mut found = self.found();
-        found.ports.retain(|port| !self.is_representor(port));
+        let mut keys = BTreeSet::new();
+        found.ports.retain(|port| !self.is_representor(port) && keys.insert(key_of(port)));
         lag::join(&mut found.ports, &self.net, |device| self.tree.function(device));
         for port in &mut found.ports {
             let names = [port.device.as_str(), port.netdev.as_str()];

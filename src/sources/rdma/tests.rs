@@ -172,6 +172,21 @@ fn an_odd_device_beside_a_healthy_one_costs_it_nothing() {
 }
 
 #[test]
+fn what_has_no_name_in_utf8_is_left_out() {
+    use std::os::unix::ffi::OsStrExt;
+    let root = tree(&[("mlx5_0/ports/1/hw_counters/np_cnp_sent", "5\n")]);
+    let class = root.path().join("class/infiniband");
+    for name in [&b"bad\xfe"[..], b"bad\xff"] {
+        fs::create_dir_all(class.join(std::ffi::OsStr::from_bytes(name)).join("ports/1/hw_counters"))
+            .unwrap();
+        fs::write(class.join("mlx5_0/ports/1/hw_counters").join(std::ffi::OsStr::from_bytes(name)), "1")
+            .unwrap();
+    }
+    let view = read_one(&root);
+    assert_eq!((view.counters.len(), view.unmapped.len()), (1, 0));
+}
+
+#[test]
 fn both_ports_of_a_device_are_read_and_folders_may_be_missing() {
     let root = tree(&[
         ("mlx4_0/ports/1/counters/port_rcv_data", "1\n"),

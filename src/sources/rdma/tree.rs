@@ -197,11 +197,11 @@ fn name(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
+/// What is in a folder and has a name that is text: two that are none would become the same series.
 fn entries(folder: &Path) -> Vec<PathBuf> {
-    let mut paths = match fs::read_dir(folder) {
-        Ok(entries) => entries.flatten().take(ENTRIES_MAX).map(|entry| entry.path()).collect::<Vec<_>>(),
-        Err(_) => Vec::new(),
-    };
+    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
+    let named = entries.flatten().filter(|entry| entry.file_name().to_str().is_some());
+    let mut paths = named.take(ENTRIES_MAX).map(|entry| entry.path()).collect::<Vec<_>>();
     paths.sort();
     paths
 }
