@@ -584,6 +584,21 @@ fn marked_packets_of_a_whole_lag_never_meet_the_packets_of_one_slave() {
 }
 
 #[test]
+fn what_the_rdma_device_of_a_port_counts_is_supported_there() {
+    let supported = |device: &str, netdev: &str, views| {
+        let page = page_with_rdma(device, netdev, views);
+        values(&page, "rocewatch_source_supported", &[("netdev", netdev), ("family", MARKED)])
+    };
+    let counters = [(Counter::EcnMarkedPackets, 0)];
+    let own = || vec![rdma_port("mlx5_0", "eth0", &counters)];
+    assert_eq!(supported("mlx5_0", "eth0", own()), [1.0]);
+    assert_eq!(supported("mlx5_bond_0", "eth9", vec![lag(&counters)]), [1.0], "of a slave of the bond");
+    assert_eq!(supported("mlx5_1", "eth1", own()), [0.0], "of another device");
+    assert_eq!(supported("", "eth0", own()), [0.0], "joined to none");
+    assert_eq!(supported("mlx5_0", "eth0", vec![rdma_port("mlx5_0", "eth0", &[])]), [0.0]);
+}
+
+#[test]
 fn two_ports_of_one_device_in_one_bond_name_its_slaves_once() {
     let second = RdmaView { port: "2".into(), resources: Vec::new(), ..lag(&[]) };
     let page = page_with_rdma("mlx4_0", "eth0", vec![lag(&[]), second]);

@@ -63,7 +63,7 @@ pub(super) fn collect<'a>(
     link(sheet, port, rdma, &labels);
     counters(sheet, port, &labels);
     pause_settings(sheet, port, &labels);
-    quality(sheet, port, &labels, moment);
+    quality(sheet, port, rdma, &labels, moment);
     actions(sheet, port, &labels, moment);
     queues::collect(sheet, port, &labels, snapshot);
     if let Some(own) = own {
@@ -118,9 +118,7 @@ fn counters<'a>(sheet: &mut Sheet<'a>, port: &'a PortView, labels: &Labels<'a>) 
 
 /// Whether the RDMA port of this port alone is known not to be active. That of a LAG follows its other slaves too.
 fn is_rdma_down(identity: &PortIdentity, rdma: &[RdmaView]) -> bool {
-    let own = rdma.iter().find(|view| {
-        view.device == identity.device && view.port == identity.port && view.netdev == identity.netdev
-    });
+    let own = rdma.iter().find(|view| view.is_of(identity) && view.netdev == identity.netdev);
     own.and_then(|view| view.state).is_some_and(|state| state != PortState::Active)
 }
 
@@ -168,7 +166,13 @@ fn pause_settings<'a>(sheet: &mut Sheet<'a>, port: &PortView, labels: &Labels<'a
 }
 
 /// How well the port is read, and what that means for finding a storm.
-fn quality<'a>(sheet: &mut Sheet<'a>, port: &PortView, labels: &Labels<'a>, moment: &Moment) {
+fn quality<'a>(
+    sheet: &mut Sheet<'a>,
+    port: &PortView,
+    rdma: &[RdmaView],
+    labels: &Labels<'a>,
+    moment: &Moment,
+) {
     let frozen = port.blind == Some(Gap::FrozenSource);
     sheet.add(const { family("rocewatch_watchdog_estimated") }, labels, port.estimated);
     // A port without pause counters detects nothing, however fast.
@@ -187,8 +191,11 @@ fn quality<'a>(sheet: &mut Sheet<'a>, port: &PortView, labels: &Labels<'a>, mome
     if port.read_at.is_none() {
         return;
     }
+    // What a LAG counts for all its slaves is given for each of them.
+    let joined = rdma.iter().filter(|view| view.is_of(&port.identity));
+    let counters: Vec<_> = joined.flat_map(|view| &view.counters).chain(&port.counters).collect();
     for name in VITAL {
-        let given = port.counters.iter().any(|view| view.slot.counter().entry().family.name == name);
+        let given = counters.iter().any(|view| view.slot.counter().entry().family.name == name);
         let labels = labels.with("family", name);
         sheet.add(const { family("rocewatch_source_supported") }, &labels, given);
     }

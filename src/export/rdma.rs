@@ -41,10 +41,8 @@ struct Place<'a> {
 
 impl<'a> Place<'a> {
     fn new(view: &'a RdmaView, netdev: &'a str, shown: &[&'a PortView]) -> Self {
-        let port = shown.iter().find(|port| {
-            let identity = &port.identity;
-            identity.device == view.device && identity.port == view.port && identity.netdev == netdev
-        });
+        let is_there = |port: &&&PortView| view.is_of(&port.identity) && port.identity.netdev == netdev;
+        let port = shown.iter().find(is_there);
         let own = port.map(|port| port.counters.iter().map(|counter| counter.slot).collect());
         Self { labels: labels(view, netdev), own: own.unwrap_or_default() }
     }

@@ -16,6 +16,7 @@ mod follow;
 mod told;
 mod reader;
 
+use rocewatch_core::ids::PortIdentity;
 use rocewatch_core::snapshot::CounterView;
 
 use crate::sys::rdma_wire::{NodeType, PhysicalState, PortState, Protocol};
@@ -61,6 +62,12 @@ pub struct RdmaView {
 }
 
 impl RdmaView {
+    /// Whether `identity` is this RDMA port, be it as one of a bond's slaves.
+    #[must_use]
+    pub fn is_of(&self, identity: &PortIdentity) -> bool {
+        !self.device.is_empty() && self.device == identity.device && self.port == identity.port
+    }
+
     /// Whether marks and notifications that the port counts are those of RoCE. True also where nobody says what it
     /// speaks.
     #[must_use]
