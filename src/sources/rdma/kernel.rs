@@ -101,11 +101,6 @@ impl RdmaKernel {
         }
     }
 
-    /// Who sees RDMA devices, if the kernel tells.
-    pub(super) fn netns_mode(&mut self) -> Option<NetnsMode> {
-        self.rdma.as_mut()?.netns_mode().ok().flatten()
-    }
-
     /// The driver's own counters of a port.
     pub(super) fn counters(&mut self, port: &RdmaView) -> Answer {
         let number = self.numbers.get(&key_of(port)).copied();
@@ -126,6 +121,13 @@ impl RdmaKernel {
             Err(error) => Answer::Failed(failed(error)),
         }
     }
+}
+
+/// Whether RDMA devices are seen in one network namespace only, if the kernel tells. To be asked only where there is an
+/// RDMA subsystem.
+pub(super) fn is_exclusive() -> Option<bool> {
+    let mode = Rdma::open(TIMEOUT).ok()??.netns_mode().ok()??;
+    Some(mode == NetnsMode::Exclusive)
 }
 
 /// The ports of a device. Where the kernel does not list them, they are still asked for their counters.

@@ -3,7 +3,8 @@
 //! ```text
 //! kernel (netlink) ─┐
 //!                   ├─▶ reader: ports, every 10 s ─▶ sample, every second ─▶ follow ─▶ RdmaView
-//! tree (sysfs) ─────┘          └─ lag: whose port it is
+//! tree (sysfs) ─────┘
+//! crew: one thread with a reader per device ─▶ counters: all devices ─▶ lag: whose port it is
 //! ```
 //!
 //! What netlink does not tell is read from sysfs, and a port whose driver does not answer over netlink wholly from there.
@@ -15,14 +16,18 @@ mod lag;
 mod follow;
 mod told;
 mod reader;
+mod crew;
+mod counters;
 
 use rocewatch_core::ids::PortIdentity;
 use rocewatch_core::snapshot::CounterView;
 
+use self::tree::RdmaTree;
+use crate::config::{Admission, DeviceFilter, Pattern};
 use crate::sys::rdma_wire::{NodeType, PhysicalState, PortState, Protocol};
 
+pub use counters::RdmaCounters;
 pub use lag::Lag;
-pub use reader::RdmaCounters;
 
 /// A port of an RDMA device, or a device as a whole, with its counters as they are shown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -84,6 +89,50 @@ type Key = (String, String);
 
 fn key_of(port: &RdmaView) -> Key {
     (port.device.clone(), port.port.clone())
+}
+
+/// What the operator wants to see.
+#[derive(Clone, Debug, Default)]
+struct Wanted {
+    devices: DeviceFilter,
+    raw: Pattern,
+}
+
+impl Wanted {
+    /// Whether a device is to be looked at. A virtual function is only if it is asked for by name.
+    fn wants(&self, device: &str, tree: &RdmaTree) -> bool {
+        let function = tree.function(device);
+        let names = std::iter::once(device).chain(function.as_deref());
+        !tree.is_virtual_function(device) || self.devices.admission(names) != Admission::Unnamed
+    }
+}
+
+/// All ports of a device, or of all devices, at one moment.
+#[derive(Debug, Default)]
+struct Reading {
+    views: Vec<RdmaView>,
+    /// Devices of which no port can be seen.
+    hidden: Vec<String>,
+    /// Devices that do not answer.
+    hanging: Vec<String>,
+    /// Files that could not be read, each by the name of the error.
+    unread: Vec<String>,
+    /// What failed that was more than a file, by the name of the error.
+    failed: Option<String>,
+}
+
+impl Reading {
+    fn note(&mut self, sample: &Sample) {
+        self.unread.extend(sample.unread.iter().map(|(_, error)| error.clone()));
+    }
+
+    fn append(&mut self, other: Self) {
+        self.views.extend(other.views);
+        self.hidden.extend(other.hidden);
+        self.hanging.extend(other.hanging);
+        self.unread.extend(other.unread);
+        self.failed = self.failed.take().or(other.failed);
+    }
 }
 
 /// The counters of one port as they are at one moment.

@@ -2,19 +2,23 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::kernel::RdmaKernel;
-use super::tree::Found;
-use super::{Key, RdmaView, key_of, lag};
+use super::tree::RdmaTree;
+use super::{Key, RdmaView, Reading, key_of, lag};
 use crate::sources::ReadError;
-use crate::sys::rdma_wire::NetnsMode;
 
-/// What was said and still is so.
+/// What was said about the node and still is so.
 #[derive(Debug, Default)]
-pub(super) struct Told {
+pub(super) struct ToldOfNode {
     presence: Option<Presence>,
-    not_listed: Option<String>,
     hidden: BTreeSet<String>,
     shared: BTreeSet<(String, String)>,
+    hanging: BTreeSet<String>,
+}
+
+/// What was said about ports and still is so.
+#[derive(Debug, Default)]
+pub(super) struct Told {
+    not_listed: Option<String>,
     unsupported: BTreeSet<String>,
     silent: BTreeMap<Key, String>,
     /// Ports that have refused since the last look to give their counters over netlink. Not said yet: a device that is
@@ -31,34 +35,52 @@ enum Presence {
     Devices,
 }
 
-impl Told {
-    /// What a look has found. `has_subsystem` says whether there is anything in which to look.
-    pub(super) fn found(&mut self, found: &Found, has_subsystem: bool, kernel: Option<&mut RdmaKernel>) {
-        let is_empty = found.ports.is_empty() && found.hidden.is_empty();
-        let presence = match (is_empty, has_subsystem) {
+impl ToldOfNode {
+    /// What there is. Of a node without visible devices `is_exclusive` tells whether another namespace may have them.
+    pub(super) fn found(
+        &mut self,
+        reading: &Reading,
+        tree: &RdmaTree,
+        is_exclusive: impl FnOnce() -> Option<bool>,
+    ) {
+        let is_empty = reading.views.is_empty() && reading.hidden.is_empty() && reading.hanging.is_empty();
+        let presence = match (is_empty, tree.is_there()) {
             (false, _) => Presence::Devices,
             (true, true) => Presence::NoDevices,
             (true, false) => Presence::NoSubsystem,
         };
-        if self.presence.replace(presence) != Some(presence) {
+        let before = self.presence.replace(presence);
+        if before != Some(presence) {
             match presence {
                 Presence::NoSubsystem => tracing::info!("no RDMA subsystem: nothing of RDMA is read"),
                 Presence::NoDevices => {
-                    let mode = kernel.and_then(RdmaKernel::netns_mode);
-                    let exclusive = mode.map(|mode| mode == NetnsMode::Exclusive);
+                    // When the last device goes, the subsystem is perhaps just being unloaded: it is left in peace.
+                    let exclusive = if before.is_none() { is_exclusive() } else { None };
                     tracing::info!(exclusive, "no RDMA device is visible in this network namespace");
                 }
-                Presence::Devices => tracing::info!(ports = found.ports.len(), "RDMA ports are read"),
+                Presence::Devices => tracing::info!(ports = reading.views.len(), "RDMA ports are read"),
             }
         }
-        let hidden = found.hidden.iter().cloned().collect();
-        for device in anew(&mut self.hidden, hidden) {
+        for device in anew(&mut self.hidden, reading.hidden.iter().cloned().collect()) {
             tracing::info!(device, "the ports of an RDMA device are not visible in this namespace");
         }
-        for (netdev, devices) in anew(&mut self.shared, lag::shared(&found.ports)) {
+        for (netdev, devices) in anew(&mut self.shared, lag::shared(&reading.views)) {
             tracing::warn!(netdev, devices, "several RDMA devices claim one network interface");
         }
-        let is_there = |key: &Key| found.ports.iter().any(|port| key_of(port) == *key);
+        let hanging: BTreeSet<_> = reading.hanging.iter().cloned().collect();
+        for device in self.hanging.difference(&hanging) {
+            tracing::info!(device, "a request to an RDMA device has ended");
+        }
+        for device in anew(&mut self.hanging, hanging) {
+            tracing::warn!(device, "a request to an RDMA device hangs: nothing of it is read meanwhile");
+        }
+    }
+}
+
+impl Told {
+    /// Which ports there are.
+    pub(super) fn looked(&mut self, ports: &[RdmaView]) {
+        let is_there = |key: &Key| ports.iter().any(|port| key_of(port) == *key);
         self.silent.retain(|key, _| is_there(key));
         for (key, error) in std::mem::take(&mut self.refused).into_iter().filter(|(key, _)| is_there(key)) {
             let (device, port) = key;
@@ -66,11 +88,11 @@ impl Told {
         }
     }
 
-    /// That ports are listed, but for `trouble`.
-    pub(super) fn listed(&mut self, trouble: Option<&ReadError>) {
+    /// That the ports of a device are listed, but for `trouble`.
+    pub(super) fn listed(&mut self, device: &str, trouble: Option<&ReadError>) {
         let error = trouble.map(ToString::to_string);
         if let Some(error) = error.as_ref().filter(|error| self.not_listed.as_ref() != Some(error)) {
-            tracing::warn!(error, "RDMA ports are not fully listed");
+            tracing::warn!(device, error, "the ports of an RDMA device are not fully listed");
         }
         self.not_listed = error;
     }
