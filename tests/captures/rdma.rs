@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use rocewatch::export::stats::ReadStats;
-use rocewatch::sources::{RdmaCounters, RdmaTree, RdmaView};
+use rocewatch::sources::{RdmaCounters, RdmaView};
 use rocewatch_core::units::MonoTime;
 
 use crate::capture;
@@ -47,7 +47,7 @@ impl Sysfs {
     /// What is read of it, which has to go without a failure.
     pub(crate) fn read(&self) -> Vec<RdmaView> {
         let reads = ReadStats::default();
-        let views = RdmaCounters::new(RdmaTree::new(self.0.path())).read(MonoTime::from_millis(1), &reads);
+        let views = RdmaCounters::of_tree(self.0.path()).read(MonoTime::from_millis(1), &reads);
         assert_eq!(reads.failures(), BTreeMap::new());
         views
     }

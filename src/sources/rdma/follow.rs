@@ -48,7 +48,9 @@ impl Followed {
             view.counters.extend(shown(bound, tracker, *native, limit));
         }
         for place in self.binding.unmapped().iter().map(|place| *place as usize) {
-            view.unmapped.extend(sample.names.get(place).cloned().zip(sample.values.get(place).copied()));
+            // All ones is how a driver says that it has no value, as `delta` knows.
+            let value = sample.values.get(place).copied().filter(|value| *value != u64::MAX);
+            view.unmapped.extend(sample.names.get(place).cloned().zip(value));
         }
         view.unread = sample.unread;
     }

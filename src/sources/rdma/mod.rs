@@ -147,12 +147,9 @@ struct Sample {
 }
 
 impl Sample {
-    /// Takes a counter. All bits set is what a register shows that nobody answers for (ionic), and no count.
     fn take(&mut self, name: String, value: u64) {
-        if value != u64::MAX {
-            self.names.push(name);
-            self.values.push(value);
-        }
+        self.names.push(name);
+        self.values.push(value);
     }
 
     fn append(&mut self, other: Self) {

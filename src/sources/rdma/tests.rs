@@ -388,39 +388,3 @@ fn the_file_that_fills_the_cache_is_read_first() {
     let sample = super::tree::RdmaTree::new(root.path()).hardware_counters("mlx5_0", "1");
     assert_eq!(sample.names, ["rx_write_requests", "duplicate_request", "rx_atomic_requests"]);
 }
-
-#[test]
-fn every_capture_of_an_rdma_tree_is_read_as_its_index_says() {
-    let captures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/captures/rdma");
-    // Each line of a capture is a path and its text.
-    let planted = |file: &str| {
-        let text = fs::read_to_string(captures.join(file)).ok()?;
-        let root = tempfile::tempdir().unwrap();
-        for (path, text) in text.lines().filter_map(|line| line.split_once(':')) {
-            let path = root.path().join(path.strip_prefix("/sys/").unwrap());
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, text).unwrap();
-        }
-        Some(read(&root))
-    };
-    let Some((mlx5, reads)) = planted("mlx5-sysfs-1.txt") else { return };
-    assert_eq!(value(&mlx5[0], Counter::RdmaRxBytes), Some(72_505_381_512));
-    assert_eq!(value(&mlx5[0], Counter::RdmaTxBytes), Some(11_523_046_035_392));
-    assert_eq!(value(&mlx5[0], Counter::LocalAckTimeouts), Some(131));
-    assert!(mlx5[0].unmapped.iter().all(|(name, _)| name != "lifespan"));
-    assert_eq!((mlx5[0].physical_state, failures(&reads)), (None, Vec::new()));
-    let (i40iw, reads) = planted("i40iw-sysfs-1.txt").unwrap();
-    assert_eq!((i40iw[0].counters.len() + i40iw[0].unmapped.len(), failures(&reads)), (0, Vec::new()));
-    let (mlx4, _) = planted("mlx4-sysfs-1.txt").unwrap();
-    let ports: Vec<_> = mlx4.iter().map(|view| view.port.as_str()).collect();
-    assert_eq!(ports, ["1", "2"]);
-    let waits: Vec<_> =
-        mlx4.iter().flat_map(|view| &view.unmapped).filter(|(n, _)| n == "port_xmit_wait").collect();
-    assert_eq!(waits.iter().map(|(_, ticks)| *ticks).collect::<Vec<_>>(), [3599, 3846]);
-    let (hfi1, _) = planted("hfi1-sysfs-1.txt").unwrap();
-    assert_eq!((&*hfi1[0].netdev, hfi1[0].may_speak_roce()), ("", false));
-    let (efa, _) = planted("efa-sysfs-1.txt").unwrap();
-    assert!(!efa[0].may_speak_roce());
-    let bytes = [Counter::RdmaRxBytes, Counter::RdmaTxBytes].map(|counter| value(&efa[0], counter));
-    assert!(bytes == [None, None] || bytes == [Some(123), Some(456)], "bytes are no words: {bytes:?}");
-}
