@@ -15,6 +15,8 @@ use crate::clock;
 /// How long all devices together are waited for. A port answers in milliseconds; what is late is taken with the next
 /// reading, a second later.
 const PATIENCE: Duration = Duration::from_millis(500);
+/// The same for devices that have never answered, which have their ports to list first.
+const PATIENCE_FIRST: Duration = Duration::from_secs(1);
 /// How long the last counters of a device stand while the next are awaited. Longer than firmware takes for one command,
 /// shorter than scrapes are apart.
 const LATE_MAX: Duration = Duration::from_secs(5);
@@ -36,7 +38,7 @@ struct Worker {
     is_alive: bool,
     ordered_at: MonoTime,
     /// What it has read last.
-    last: Vec<RdmaView>,
+    last: Option<Vec<RdmaView>>,
 }
 
 impl Crew {
@@ -59,10 +61,12 @@ impl Crew {
         }
         // All are asked before any is waited for.
         let earlier: Vec<_> = self.workers.values_mut().map(|worker| worker.order(now)).collect();
+        let is_first = self.workers.values().any(|worker| worker.last.is_none());
+        let patience = if is_first { PATIENCE_FIRST } else { PATIENCE };
         let began = clock::now();
         let mut all = Reading::default();
         for ((device, worker), earlier) in self.workers.iter_mut().zip(earlier) {
-            let left = PATIENCE.saturating_sub(clock::now().since(began));
+            let left = patience.saturating_sub(clock::now().since(began));
             all.append(worker.wait(left).or(earlier).unwrap_or_else(|| worker.late(device, now)));
         }
         // One that has ended by itself is replaced the next time.
@@ -89,7 +93,7 @@ impl Worker {
             is_busy: false,
             is_alive: true,
             ordered_at: MonoTime::ZERO,
-            last: Vec::new(),
+            last: None,
         })
     }
 
@@ -115,7 +119,7 @@ impl Worker {
         match self.readings.recv_timeout(patience) {
             Ok(reading) => {
                 self.is_busy = false;
-                self.last.clone_from(&reading.views);
+                self.last = Some(reading.views.clone());
                 Some(reading)
             }
             Err(RecvTimeoutError::Timeout) => None,
@@ -129,9 +133,10 @@ impl Worker {
     /// What is known of a device that has not answered yet: what it has counted last, and after a while only whose ports
     /// they are.
     fn late(&self, device: &str, now: MonoTime) -> Reading {
-        let views = self.last.iter().cloned();
+        let views = self.last.iter().flatten().cloned();
         if now.since(self.ordered_at) < LATE_MAX {
-            return Reading { views: views.collect(), ..Reading::default() };
+            let is_partial = self.last.is_none();
+            return Reading { views: views.collect(), is_partial, ..Reading::default() };
         }
         let facts =
             |view| RdmaView { counters: Vec::new(), unmapped: Vec::new(), unread: Vec::new(), ..view };
@@ -188,6 +193,7 @@ mod tests {
             (vec!["good", "stuck"], 0),
             "as it was a second ago"
         );
+        assert!(!late.is_partial);
         let hanging = read(7000);
         assert_eq!((counting(&hanging), &hanging.hanging), (vec!["good"], &names(&["stuck"])));
         assert_eq!(hanging.views.len(), 2, "whose port it is, is known all the same");
@@ -208,7 +214,8 @@ mod tests {
                 }
             })
         };
-        assert_eq!(counting(&read(&["faulty", "good"], 1)), ["good"]);
+        let first = read(&["faulty", "good"], 1);
+        assert_eq!((counting(&first), first.is_partial), (vec!["good"], true));
         assert_eq!(counting(&read(&["faulty", "good"], 2)), ["faulty", "good"]);
         let left = read(&["good"], 3);
         assert_eq!((counting(&left), left.hanging.len()), (vec!["good"], 0));

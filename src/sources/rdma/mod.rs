@@ -115,6 +115,8 @@ struct Reading {
     hidden: Vec<String>,
     /// Devices that do not answer.
     hanging: Vec<String>,
+    /// Whether a device has yet to answer for the first time.
+    is_partial: bool,
     /// Files that could not be read, each by the name of the error.
     unread: Vec<String>,
     /// What failed that was more than a file, by the name of the error.
@@ -130,6 +132,7 @@ impl Reading {
         self.views.extend(other.views);
         self.hidden.extend(other.hidden);
         self.hanging.extend(other.hanging);
+        self.is_partial |= other.is_partial;
         self.unread.extend(other.unread);
         self.failed = self.failed.take().or(other.failed);
     }

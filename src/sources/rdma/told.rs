@@ -49,7 +49,8 @@ impl ToldOfNode {
             (true, true) => Presence::NoDevices,
             (true, false) => Presence::NoSubsystem,
         };
-        let before = self.presence.replace(presence);
+        // How many ports there are is told once all have answered.
+        let before = if reading.is_partial { Some(presence) } else { self.presence.replace(presence) };
         if before != Some(presence) {
             match presence {
                 Presence::NoSubsystem => tracing::info!("no RDMA subsystem: nothing of RDMA is read"),
