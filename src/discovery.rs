@@ -326,10 +326,15 @@ impl Discovery {
     }
 }
 
-/// The RDMA port of a netdev. That of a bond belongs to all its slaves; of several for one netdev the first counts.
+/// The RDMA port of a netdev: its own, or that of a bond which serves it. Of several for one netdev the first counts.
 fn rdma_name(views: &[RdmaView], seen: &Seen) -> Option<RdmaName> {
-    let of = |netdev: &str| views.iter().find(|view| view.netdev == netdev);
-    let view = of(&seen.netdev).or_else(|| of(seen.bond.as_deref()?))?;
+    let serves = |view: &&RdmaView| match &view.lag {
+        Some(lag) => lag.members.contains(&seen.netdev),
+        // Whom it serves is not known: all slaves.
+        None => seen.bond.as_ref().is_some_and(|bond| view.netdev == *bond),
+    };
+    let own = views.iter().find(|view| view.netdev == seen.netdev);
+    let view = own.or_else(|| views.iter().find(serves))?;
     let RdmaView { device, port, link_layer, .. } = view.clone();
     Some(RdmaName { device, port, link_layer })
 }
@@ -374,6 +379,7 @@ fn settings_of(port: PortKey, seen: &Seen) -> Vec<Input> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sources::Lag;
     use crate::sys::netdev::BusDevice;
 
     #[test]
@@ -390,5 +396,32 @@ mod tests {
         assert_eq!(topics(Wake::Settings(SettingsEvent::Health { device })), None);
         assert_eq!(topics(Wake::Settings(SettingsEvent::Lost)), Some(&Topic::ALL[..]));
         assert_eq!(topics(Wake::Changed), None);
+    }
+
+    fn seen(netdev: &str, bond: Option<&str>) -> Seen {
+        Seen { netdev: netdev.into(), bond: bond.map(str::to_owned), ..Seen::default() }
+    }
+
+    fn view(device: &str, netdev: &str, members: &[&str]) -> RdmaView {
+        let members: Vec<String> = members.iter().map(|&member| member.to_owned()).collect();
+        let lag = members.first().cloned().map(|function| Lag { bond: netdev.into(), members, function });
+        RdmaView { device: device.into(), netdev: netdev.into(), lag, ..RdmaView::default() }
+    }
+
+    fn device(views: &[RdmaView], seen: &Seen) -> Option<String> {
+        rdma_name(views, seen).map(|rdma| rdma.device)
+    }
+
+    #[test]
+    fn a_slave_goes_by_the_rdma_device_that_serves_it_and_a_stranger_in_the_bond_by_none() {
+        let views = [view("mlx5_bond_0", "bond0", &["eth0", "eth1"]), view("mlx5_9", "eth9", &[])];
+        for slave in ["eth0", "eth1"] {
+            assert_eq!(device(&views, &seen(slave, Some("bond0"))), Some("mlx5_bond_0".into()));
+        }
+        assert_eq!(device(&views, &seen("eth2", Some("bond0"))), None);
+        assert_eq!(device(&views, &seen("eth9", Some("bond0"))), Some("mlx5_9".into()));
+        assert_eq!(device(&views, &seen("eth3", None)), None);
+        let untold = [view("rxe0", "bond0", &[])];
+        assert_eq!(device(&untold, &seen("eth2", Some("bond0"))), Some("rxe0".into()));
     }
 }

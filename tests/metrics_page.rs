@@ -17,6 +17,7 @@ use rocewatch::export::host::{HostFacts, ProcessFacts};
 use rocewatch::export::stats::{AgentStats, BuildInfo, Collector, PageFacts};
 use rocewatch::export::{Clock, Moment, PageCache, render};
 use rocewatch::sources::PortFacts;
+use rocewatch::sources::{Lag, RdmaView};
 use rocewatch::sys::dcb::{DcbSettings, Trust};
 use rocewatch::sys::devlink::Reporter;
 use rocewatch::sys::ethtool_replies::{
@@ -24,7 +25,6 @@ use rocewatch::sys::ethtool_replies::{
 };
 use rocewatch::sys::link::LinkStats;
 use rocewatch::sys::netdev::BusDevice;
-use rocewatch::sources::{Lag, RdmaView};
 use rocewatch::sys::rdma_wire::{NodeType, PortState, Protocol};
 use rocewatch_core::action::{ActionKind, PauseConfig};
 use rocewatch_core::catalog::{Counter, Family, FamilyKind, Slot};
