@@ -9,6 +9,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, netdevice, socket_with};
 
+use super::ethtool_answer as answer;
 use super::ethtool_ioctl::{Query, STATS_MAX, ask};
 use super::netdev::NetdevName;
 use super::uapi::*;
@@ -67,14 +68,7 @@ impl Ethtool {
     pub fn driver_info(&self, netdev: NetdevName) -> Result<DriverInfo, EthtoolError> {
         let mut buffer = [0; DRVINFO_LEN];
         request(&self.socket, netdev, Query::DriverInfo, &mut buffer)?;
-        let field = |offset: usize| text(&buffer[offset..offset + DRVINFO_STRING_LEN]);
-        let optional = |offset| Some(field(offset)).filter(|text| !text.is_empty());
-        Ok(DriverInfo {
-            driver: field(DRVINFO_DRIVER),
-            version: optional(DRVINFO_VERSION),
-            firmware_version: optional(DRVINFO_FW_VERSION),
-            bus_info: optional(DRVINFO_BUS_INFO),
-        })
+        Ok(DriverInfo::decode(&buffer))
     }
 
     /// How many statistics `netdev` has at this moment; zero for a device that keeps none.
@@ -85,15 +79,7 @@ impl Ethtool {
     pub fn stat_count(&self, netdev: NetdevName) -> Result<u32, EthtoolError> {
         let mut buffer = [0; SSET_INFO_DATA + 4];
         request(&self.socket, netdev, Query::StatCount, &mut buffer)?;
-        // The kernel clears the bit of a set that the device does not have.
-        if u64_at(&buffer, SSET_INFO_MASK) == 0 {
-            return Ok(0);
-        }
-        let count = u32_at(&buffer, SSET_INFO_DATA);
-        if count > STATS_MAX {
-            return Err(EthtoolError::TooManyStats { netdev, count });
-        }
-        Ok(count)
+        answer::stat_count(netdev, &buffer)
     }
 
     /// The names of `netdev`'s statistics, in the order of their values. They change while the agent runs (mlx5 has
@@ -110,9 +96,7 @@ impl Ethtool {
         let query = Query::StatNames { count };
         let mut buffer = vec![0; query.buffer_len()];
         request(&self.socket, netdev, query, &mut buffer)?;
-        expect_count(netdev, count, u32_at(&buffer, GSTRINGS_COUNT))?;
-        let names = buffer[GSTRINGS_DATA..].chunks_exact(ETH_GSTRING_LEN).take(count as usize);
-        Ok(names.map(text).collect())
+        answer::stat_names(netdev, count, &buffer)
     }
 
     /// Reads `netdev`'s statistics into `values`, which are the values of the `expected` names read before. On an error
@@ -133,7 +117,7 @@ impl Ethtool {
         values: &mut Vec<u64>,
     ) -> Result<(), EthtoolError> {
         values.clear();
-        expect_count(netdev, expected, self.stat_count(netdev)?)?;
+        answer::expect_count(netdev, expected, self.stat_count(netdev)?)?;
         if expected == 0 {
             return Ok(());
         }
@@ -143,10 +127,7 @@ impl Ethtool {
             self.buffer = vec![0; query.buffer_len()];
         }
         request(&self.socket, netdev, query, &mut self.buffer)?;
-        expect_count(netdev, expected, u32_at(&self.buffer, STATS_COUNT))?;
-        let words = self.buffer[STATS_DATA..].chunks_exact(size_of::<u64>()).take(expected as usize);
-        values.extend(words.map(|word| u64_at(word, 0)));
-        Ok(())
+        answer::stats(netdev, expected, &self.buffer, values)
     }
 
     /// How 802.3x pause is configured on `netdev`.
@@ -157,12 +138,7 @@ impl Ethtool {
     pub fn pause_param(&self, netdev: NetdevName) -> Result<PauseParam, EthtoolError> {
         let mut buffer = [0; PAUSEPARAM_LEN];
         request(&self.socket, netdev, Query::Pause, &mut buffer)?;
-        let is_on = |offset| u32_at(&buffer, offset) != 0;
-        Ok(PauseParam {
-            autoneg: is_on(PAUSEPARAM_AUTONEG),
-            rx: is_on(PAUSEPARAM_RX),
-            tx: is_on(PAUSEPARAM_TX),
-        })
+        Ok(PauseParam::decode(&buffer))
     }
 
     /// How long `netdev` may send pause before it gives up and drops, in milliseconds as the kernel writes it: 0 is
@@ -281,52 +257,12 @@ impl EthtoolError {
     }
 }
 
-const fn expect_count(netdev: NetdevName, expected: u32, got: u32) -> Result<(), EthtoolError> {
-    if got == expected { Ok(()) } else { Err(EthtoolError::CountChanged { netdev, expected, got }) }
-}
-
-/// A fixed-width string of the kernel: padded with NUL but not always ended by one, and by some drivers (cxgb4) padded
-/// with blanks. What is not UTF-8 is replaced, for a name has to be shown.
-fn text(field: &[u8]) -> String {
-    let used = field.split(|byte| *byte == 0).next().unwrap_or_default();
-    String::from_utf8_lossy(used).trim().to_owned()
-}
-
-/// # Panics
-///
-/// If the field does not lie in `buffer`: the offsets are constants and the buffers are made for them.
-fn u32_at(buffer: &[u8], offset: usize) -> u32 {
-    let mut field = [0; 4];
-    field.copy_from_slice(&buffer[offset..offset + 4]);
-    u32::from_ne_bytes(field)
-}
-
-/// Like [`u32_at`], of eight bytes.
-fn u64_at(buffer: &[u8], offset: usize) -> u64 {
-    let mut field = [0; 8];
-    field.copy_from_slice(&buffer[offset..offset + 8]);
-    u64::from_ne_bytes(field)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn netdev() -> NetdevName {
         NetdevName::new("eth7").unwrap()
-    }
-
-    #[test]
-    fn a_name_that_fills_its_field_has_no_terminator_and_is_whole() {
-        assert_eq!(text(b"rx_prio3_pause_duration_of_queue"), "rx_prio3_pause_duration_of_queue");
-        assert_eq!(text(b"rx_prio3_pause\0garbage behind it\0"), "rx_prio3_pause");
-    }
-
-    #[test]
-    fn blanks_that_pad_a_name_are_cut_and_an_empty_name_stays_in_its_place() {
-        assert_eq!(text(b"tx_ppp0_frames         \0\0\0\0\0\0\0\0"), "tx_ppp0_frames");
-        assert_eq!(text(&[0; ETH_GSTRING_LEN]), "");
-        assert_eq!(text(b"\xffpause\0"), "\u{fffd}pause");
     }
 
     #[test]
@@ -339,15 +275,6 @@ mod tests {
             assert_eq!(error.errno(), Some(errno.raw_os_error()));
             let text = error.to_string();
             assert!(text.contains("eth7") && text.contains("ETHTOOL_GSTATS"), "{text}");
-        }
-    }
-
-    #[test]
-    fn a_count_other_than_expected_is_an_error_also_when_it_is_zero() {
-        assert!(expect_count(netdev(), 20, 20).is_ok());
-        for got in [0, 19, 21] {
-            let error = expect_count(netdev(), 20, got).unwrap_err();
-            assert!(matches!(error, EthtoolError::CountChanged { expected: 20, got: n, .. } if n == got));
         }
     }
 }

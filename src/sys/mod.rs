@@ -7,6 +7,7 @@ pub mod uapi;
 pub mod netdev;
 
 mod ethtool_ioctl;
+pub mod ethtool_answer;
 pub mod ethtool;
 
 pub mod netlink_wire;
