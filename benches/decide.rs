@@ -113,7 +113,7 @@ fn engine_with_a_port(binding: &Binding, now: MonoTime) -> Engine {
         PortIdentity { netdev: "eth0".into(), driver: "mlx5_core".into(), ..PortIdentity::default() };
     let layout = binding.layout().to_vec();
     let actions = vec![ActionKind::Alert];
-    engine.handle(now, Input::Bound(BoundPort { port: PORT, identity, layout, refresh: None, actions }));
+    engine.handle(now, &Input::Bound(BoundPort { port: PORT, identity, layout, refresh: None, actions }));
     let link = PortLink {
         port: PORT,
         netdev: "eth0".into(),
@@ -124,7 +124,7 @@ fn engine_with_a_port(binding: &Binding, now: MonoTime) -> Engine {
         carrier_changes: None,
         packets: None,
     };
-    engine.handle(now, Input::Link(link));
+    engine.handle(now, &Input::Link(link));
     engine
 }
 
@@ -156,7 +156,7 @@ fn day_of_a_port() -> (Duration, u64) {
             continue;
         }
         let reading = Reading { port: PORT, at: now, took: Duration::from_micros(600), values };
-        for effect in engine.handle(now, Input::Reading(reading)) {
+        for effect in engine.handle(now, &Input::Reading(reading)) {
             if let Effect::Pace(_, told) = effect {
                 interval = told;
             }

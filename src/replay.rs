@@ -199,7 +199,7 @@ pub fn check(recording: &mut Recording) -> Result<Checked, ReplayError> {
     let mut checked = Checked { inputs: 0, effects: 0, difference: None };
     for recorded in recording {
         let recorded = recorded?;
-        let effects = engine.handle(recorded.at, recorded.input);
+        let effects = engine.handle(recorded.at, &recorded.input);
         let (then, now) = (json(&recorded.effects), json(&effects));
         checked.inputs += 1;
         if then != now {
@@ -229,12 +229,12 @@ pub fn replay(
     for recorded in recording {
         let recorded = recorded?;
         if let Some(settings) = other.as_ref().filter(|_| std::mem::take(&mut due)) {
-            told(recorded.at, engine.handle(recorded.at, Input::Reconfigure(Box::new(settings.clone()))));
+            told(recorded.at, engine.handle(recorded.at, &Input::Reconfigure(Box::new(settings.clone()))));
         }
         // The run's own settings and outcomes belong to what was decided then.
         let outdated = matches!(recorded.input, Input::Reconfigure(_) | Input::Outcome(_));
         let input = if outdated && other.is_some() { Input::Tick } else { recorded.input };
-        told(recorded.at, engine.handle(recorded.at, input));
+        told(recorded.at, engine.handle(recorded.at, &input));
     }
     Ok(())
 }

@@ -129,9 +129,12 @@ impl Runtime {
     fn take(&mut self, input: Input) {
         let now = clock::now();
         self.outlets.recorder.before(now, &self.engine);
-        let effects = self.engine.handle(now, input.clone());
+        let effects = self.engine.handle(now, &input);
         self.outlets.recorder.after(now, &input, &effects, &self.engine);
         self.dirty |= !effects.is_empty() || !matches!(input, Input::Tick);
+        if let Input::Reading(reading) = input {
+            self.with_poller(reading.port, |poller| poller.give_back(reading.values));
+        }
         for effect in effects {
             match effect {
                 Effect::Act(order) => {
@@ -143,14 +146,17 @@ impl Runtime {
                     self.outlets.sinks.iter_mut().for_each(|sink| sink.take(&event));
                 }
                 Effect::Pace(port, interval) => {
-                    let pollers = self.outlets.pollers.lock().unwrap_or_else(PoisonError::into_inner);
-                    if let Some(poller) = pollers.get(&port) {
-                        poller.set_interval(interval);
-                    }
+                    self.with_poller(port, |poller| poller.set_interval(interval));
                 }
                 Effect::AskGuard => self.ask_guard(now),
             }
         }
+    }
+
+    /// A port whose reader has ended meanwhile has none.
+    fn with_poller(&self, port: PortKey, then: impl FnOnce(&Poller)) {
+        let pollers = self.outlets.pollers.lock().unwrap_or_else(PoisonError::into_inner);
+        pollers.get(&port).map(then);
     }
 
     fn ask_guard(&self, now: MonoTime) {

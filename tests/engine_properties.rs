@@ -475,7 +475,7 @@ impl Rig {
             }
             _ => {}
         }
-        let effects = self.engine.handle(self.now, input.clone());
+        let effects = self.engine.handle(self.now, &input);
         for effect in &effects {
             match effect {
                 Effect::Emit(event) => {
@@ -500,7 +500,7 @@ impl Rig {
         let Some(deadline) = self.engine.next_deadline() else { return };
         let at = deadline.max(self.now);
         let mut engine = self.engine.clone();
-        engine.handle(at, Input::Tick);
+        engine.handle(at, &Input::Tick);
         if let Some(next) = engine.next_deadline() {
             assert!(next > at || at == MonoTime::MAX, "at {at} the next deadline is {next}");
         }
@@ -589,7 +589,7 @@ fn check_recording(first: &Rig, checkpoint: &Engine, narrowing: &mut Narrowing, 
     let mut twin: Engine = serde_json::from_str(&text).unwrap();
     for (at, input, effects) in &first.told[from..] {
         let line = serde_json::to_string(&narrowing.narrow(input)).unwrap();
-        let again = twin.handle(*at, serde_json::from_str(&line).unwrap());
+        let again = twin.handle(*at, &serde_json::from_str(&line).unwrap());
         assert_eq!(&again, effects, "after {line}");
     }
 }
@@ -658,9 +658,9 @@ proptest! {
         let mut engine = Engine::new(settings);
         for (index, (now, input)) in told.into_iter().enumerate() {
             if index == 40 {
-                engine.handle(now, Input::Reconfigure(Box::new(others.clone())));
+                engine.handle(now, &Input::Reconfigure(Box::new(others.clone())));
             }
-            engine.handle(now, input);
+            engine.handle(now, &input);
             let _ = (engine.next_deadline(), engine.durable(), engine.snapshot(now));
         }
     }

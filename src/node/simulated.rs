@@ -159,7 +159,7 @@ impl Source for SimulatedSource {
         if nic.names_revision() != self.revision {
             return Err(ReadError::NamesChanged);
         }
-        *values = nic.values_at(now);
+        nic.read(now, values);
         Ok(())
     }
 

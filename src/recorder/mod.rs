@@ -59,6 +59,9 @@ impl Recorder {
 
     /// Has to be called after the engine has taken an input.
     pub fn after(&mut self, at: MonoTime, input: &Input, effects: &[Effect], engine: &Engine) {
+        if self.file.is_none() && self.incidents.is_none() {
+            return;
+        }
         let narrowed = Box::new(self.narrowing.narrow(input));
         if let Some(file) = &mut self.file {
             file.write(&Line::Input { at, input: narrowed.clone() });

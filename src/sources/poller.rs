@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::SyncSender;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, Thread};
 use std::time::Duration;
 
@@ -23,6 +23,9 @@ use crate::export::stats::{AgentStats, Collector, PortStats};
 const NAMES_AGE_MAX: Duration = Duration::from_secs(30);
 /// The wait between reads that go on failing, so that a broken device costs no more than a calm one.
 const FAILED_WAIT: Duration = Duration::from_secs(1);
+/// Memory for readings that waits to be used again. One reading is under way at a time unless the engine is late, and
+/// then it is late for a few; more than these are made anew.
+const SPARE_MAX: usize = 4;
 
 /// Where a poller sends what it has read.
 #[derive(Clone)]
@@ -48,6 +51,7 @@ struct Pace {
 pub struct Poller {
     pace: Arc<Pace>,
     thread: Thread,
+    spare: SyncSender<Vec<u64>>,
 }
 
 impl Poller {
@@ -67,6 +71,7 @@ impl Poller {
         let pace = Arc::new(Pace { interval_ns: AtomicU64::new(nanos(interval)), ..Pace::default() });
         let name = format!("read-{}", identity.netdev);
         let stats = feed.stats.port(port);
+        let (spare, spares) = sync_channel(SPARE_MAX);
         let reader = Reader {
             port,
             identity,
@@ -79,16 +84,22 @@ impl Poller {
             bound: None,
             refresh: None,
             values: Vec::new(),
-            picked: Vec::new(),
+            spares,
         };
         let handle = thread::Builder::new().name(name).spawn(move || reader.run())?;
-        Ok(Self { pace, thread: handle.thread().clone() })
+        Ok(Self { pace, thread: handle.thread().clone(), spare })
     }
 
     /// Reads every `interval` from now on.
     pub fn set_interval(&self, interval: Duration) {
         self.pace.interval_ns.store(nanos(interval), Ordering::Relaxed);
         self.thread.unpark();
+    }
+
+    /// Gives back the memory of a reading that was taken, for one to come.
+    pub fn give_back(&self, values: Vec<u64>) {
+        // Where there is enough already, it is let go.
+        let _ = self.spare.try_send(values);
     }
 
     /// Reads the names again before the next read.
@@ -117,7 +128,7 @@ struct Reader {
     /// What the source said of it when the port was last made known.
     refresh: Option<SourceRefresh>,
     values: Vec<u64>,
-    picked: Vec<u64>,
+    spares: Receiver<Vec<u64>>,
 }
 
 impl Reader {
@@ -195,10 +206,10 @@ impl Reader {
         }
         let ended = clock::now();
         let Some((_, binding, _)) = &self.bound else { return Err(ReadError::NamesChanged) };
-        binding.pick(&self.values, &mut self.picked).map_err(|_| ReadError::NamesChanged)?;
+        let mut values = self.spares.try_recv().unwrap_or_default();
+        binding.pick(&self.values, &mut values).map_err(|_| ReadError::NamesChanged)?;
         let took = ended.since(began);
-        let reading = Reading { port: self.port, at: began + took / 2, took, values: self.picked.clone() };
-        self.send(Input::Reading(reading));
+        self.send(Input::Reading(Reading { port: self.port, at: began + took / 2, took, values }));
         Ok(())
     }
 
@@ -252,9 +263,38 @@ fn wait_after(failures: u32, interval: Duration) -> Duration {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::mpsc::sync_channel;
+    use std::sync::Mutex;
+
+    use rocewatch_core::sim::scenario::PortSpec;
 
     use super::*;
+    use crate::node::{Node, SimulatedNode, SimulatedPort};
+    use crate::sources::EthtoolSource;
+    use crate::sys::allocations;
+    use crate::sys::namespace::{in_namespace, ip};
+    use crate::sys::netdev::NetdevName;
+
+    /// A reader of `source`, what it sends, and where the memory of a reading is given back.
+    fn reader(source: Box<dyn Source>, pace: Arc<Pace>) -> (Reader, Receiver<Input>, SyncSender<Vec<u64>>) {
+        let (inputs, taken) = sync_channel(16);
+        let (spare, spares) = sync_channel(SPARE_MAX);
+        let feed = Feed { inputs, stats: Arc::default(), collector: Collector::Simulation };
+        let reader = Reader {
+            port: PortKey(0),
+            identity: PortIdentity::default(),
+            actions: Vec::new(),
+            source,
+            introduction: Vec::new(),
+            stats: feed.stats.port(PortKey(0)),
+            feed,
+            pace,
+            bound: None,
+            refresh: None,
+            values: Vec::new(),
+            spares,
+        };
+        (reader, taken, spare)
+    }
 
     /// Whose pace the engine changes while it is being read.
     struct Hurried(Arc<Pace>);
@@ -293,23 +333,8 @@ mod tests {
     }
 
     /// Reads `source` at `pace` on a thread of its own.
-    fn read(source: Box<dyn Source>, pace: &Arc<Pace>) -> std::sync::mpsc::Receiver<Input> {
-        let (inputs, taken) = sync_channel(16);
-        let feed = Feed { inputs, stats: Arc::default(), collector: Collector::Simulation };
-        let reader = Reader {
-            port: PortKey(0),
-            identity: PortIdentity::default(),
-            actions: Vec::new(),
-            source,
-            introduction: Vec::new(),
-            stats: feed.stats.port(PortKey(0)),
-            feed,
-            pace: Arc::clone(pace),
-            bound: None,
-            refresh: None,
-            values: Vec::new(),
-            picked: Vec::new(),
-        };
+    fn read(source: Box<dyn Source>, pace: &Arc<Pace>) -> Receiver<Input> {
+        let (reader, taken, _) = reader(source, Arc::clone(pace));
         thread::spawn(move || reader.run());
         taken
     }
@@ -334,6 +359,104 @@ mod tests {
         let readings = taken.iter().filter(|input| matches!(input, Input::Reading(_)));
         assert_eq!(readings.take(3).count(), 3);
         pace.stop.store(true, Ordering::Relaxed);
+    }
+
+    /// Counts what the reading thread allocates, and takes its readings as the engine does, between two of them.
+    struct Weighed {
+        source: Box<dyn Source>,
+        pace: Arc<Pace>,
+        taken: Receiver<Input>,
+        spare: SyncSender<Vec<u64>>,
+        reads: u64,
+        /// The count when all memory had been made, and at the end.
+        counts: Arc<Mutex<[u64; 2]>>,
+    }
+
+    /// By then everything has grown to its size.
+    const WARM: u64 = 16;
+    const READS: u64 = 1000;
+
+    impl Source for Weighed {
+        fn names(&mut self) -> Result<Vec<String>, ReadError> {
+            self.source.names()
+        }
+
+        fn read(&mut self, values: &mut Vec<u64>) -> Result<(), ReadError> {
+            for input in self.taken.try_iter() {
+                if let Input::Reading(reading) = input {
+                    self.spare.try_send(reading.values).unwrap();
+                }
+            }
+            self.reads += 1;
+            let mut counts = self.counts.lock().unwrap();
+            if self.reads == WARM {
+                counts[0] = allocations::of_this_thread();
+            } else if self.reads == WARM + READS {
+                counts[1] = allocations::of_this_thread();
+                self.pace.stop.store(true, Ordering::Relaxed);
+            }
+            self.source.read(values)
+        }
+    }
+
+    /// How often a thread that reads `source` allocates in a thousand reads.
+    fn allocations_of(source: Box<dyn Source>, driver: &str) -> u64 {
+        let interval = nanos(Duration::from_micros(20));
+        let pace = Arc::new(Pace { interval_ns: AtomicU64::new(interval), ..Pace::default() });
+        let (mut reader, taken, spare) = reader(source, Arc::clone(&pace));
+        let counts = Arc::new(Mutex::new([0; 2]));
+        reader.identity.driver = driver.into();
+        let source = std::mem::replace(&mut reader.source, Box::new(Hurried(Arc::clone(&pace))));
+        reader.source =
+            Box::new(Weighed { source, pace, taken, spare, reads: 0, counts: Arc::clone(&counts) });
+        reader.run();
+        let [warm, end] = *counts.lock().unwrap();
+        assert!(warm > 0, "making the memory is counted");
+        end - warm
+    }
+
+    #[test]
+    fn the_count_of_allocations_counts() {
+        /// Allocates once in each read.
+        struct Wasteful;
+
+        impl Source for Wasteful {
+            fn names(&mut self) -> Result<Vec<String>, ReadError> {
+                Ok(vec!["rx_prio3_pause".into()])
+            }
+
+            fn read(&mut self, values: &mut Vec<u64>) -> Result<(), ReadError> {
+                *values = vec![7];
+                Ok(())
+            }
+        }
+        assert_eq!(allocations_of(Box::new(Wasteful), "mlx5_core"), READS);
+    }
+
+    #[test]
+    fn reading_a_simulated_port_allocates_nothing() {
+        for driver in ["mlx5_core", "bnxt_en", "ice"] {
+            let port = SimulatedPort {
+                netdev: "eth0".into(),
+                device: String::new(),
+                pci_address: String::new(),
+                spec: PortSpec::of(driver),
+                scripts: Default::default(),
+            };
+            let mut node = SimulatedNode::new(vec![port], clock::now(), 1);
+            let seen = node.scan().unwrap();
+            let source = node.source(&seen[0]).unwrap().unwrap();
+            assert_eq!(allocations_of(source, driver), 0, "{driver}");
+        }
+    }
+
+    #[test]
+    fn reading_a_real_device_allocates_nothing() {
+        in_namespace("sources::poller::tests::reading_a_real_device_allocates_nothing", || {
+            ip("link add v0 index 7 numrxqueues 16 numtxqueues 16 type veth peer name v1");
+            let source = EthtoolSource::open(NetdevName::new("v0").unwrap(), 7).unwrap().unwrap();
+            assert_eq!(allocations_of(Box::new(source), "veth"), 0);
+        });
     }
 
     #[test]

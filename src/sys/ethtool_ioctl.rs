@@ -126,17 +126,13 @@ pub(super) fn ask(
 }
 
 #[cfg(test)]
-#[path = "../../tests/namespace/mod.rs"]
-mod namespace;
-
-#[cfg(test)]
 mod tests {
     use std::os::fd::AsFd;
 
     use rustix::net::{AddressFamily, SocketType, socket};
 
-    use super::namespace::{in_namespace, ip};
     use super::*;
+    use crate::sys::namespace::{in_namespace, ip};
 
     const CANARY: u8 = 0xa5;
 

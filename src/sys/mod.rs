@@ -1,6 +1,6 @@
 //! The kernel's edge: what the agent asks of Linux, and the decoding of what comes back. In reading order.
 //!
-//! The only folder with `unsafe`, and of that only `ethtool_ioctl`. Everything is read; nothing here changes the
+//! The only folder with `unsafe`, and of that only `ethtool_ioctl` and the counting of allocations in tests. Everything is read; nothing here changes the
 //! machine, decides, or reads a clock.
 
 pub mod uapi;
@@ -29,3 +29,9 @@ pub mod rdma_wire;
 pub mod rdma;
 
 pub mod sysfs_net;
+
+#[cfg(test)]
+pub(crate) mod allocations;
+#[cfg(test)]
+#[path = "../../tests/namespace/mod.rs"]
+pub(crate) mod namespace;

@@ -66,7 +66,7 @@ impl Node {
     }
 
     pub(crate) fn tell(&mut self, input: Input) {
-        for effect in self.engine.handle(self.now, input) {
+        for effect in self.engine.handle(self.now, &input) {
             match effect {
                 Effect::Emit(event) => self.events.push(*event),
                 Effect::Act(order) => self.orders.push(*order),

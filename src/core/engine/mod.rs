@@ -106,24 +106,26 @@ impl Engine {
     /// Takes an input that came at `now`, and says what is to be done about it.
     ///
     /// What is due by then is done first, so that a late tick decides nothing differently.
-    pub fn handle(&mut self, now: MonoTime, input: Input) -> Vec<Effect> {
+    ///
+    /// A reading, which comes many times a second, stays with the caller: its memory serves for the next one.
+    pub fn handle(&mut self, now: MonoTime, input: &Input) -> Vec<Effect> {
         self.pass_time(now);
         match input {
-            Input::Bound(bound) => self.bound(bound, now),
-            Input::Reading(reading) => self.reading(&reading, now),
-            Input::ReadFailed(failed) => self.read_failed(failed, now),
-            Input::Link(link) => self.link(link, now),
-            Input::Dcb(dcb) => self.dcb(dcb, now),
-            Input::Pause(pause) => self.pause(pause, now),
-            Input::Health(health) => self.health(health),
-            Input::Route(in_band) => self.route(&in_band),
-            Input::Maintenance(maintenance) => self.maintenance(maintenance),
-            Input::GuardAnswer(answer) => self.guard_answer(answer),
-            Input::Outcome(ended) => self.ended(ended, now),
-            Input::Command(command) => self.command(command, now),
-            Input::Reconfigure(settings) => self.reconfigure(*settings, now),
-            Input::Gone(port) => self.gone(port, now),
-            Input::Journal(state) => self.restore(*state, now),
+            Input::Bound(bound) => self.bound(bound.clone(), now),
+            Input::Reading(reading) => self.reading(reading, now),
+            Input::ReadFailed(failed) => self.read_failed(failed.clone(), now),
+            Input::Link(link) => self.link(link.clone(), now),
+            Input::Dcb(dcb) => self.dcb(*dcb, now),
+            Input::Pause(pause) => self.pause(*pause, now),
+            Input::Health(health) => self.health(health.clone()),
+            Input::Route(in_band) => self.route(in_band),
+            Input::Maintenance(maintenance) => self.maintenance(*maintenance),
+            Input::GuardAnswer(answer) => self.guard_answer(answer.clone()),
+            Input::Outcome(ended) => self.ended(ended.clone(), now),
+            Input::Command(command) => self.command(*command, now),
+            Input::Reconfigure(settings) => self.reconfigure((**settings).clone(), now),
+            Input::Gone(port) => self.gone(*port, now),
+            Input::Journal(state) => self.restore((**state).clone(), now),
             Input::Tick => {}
         }
         self.answer_storms(now);

@@ -93,7 +93,7 @@ impl Rig {
     }
 
     pub(super) fn tell(&mut self, input: Input) {
-        for effect in self.engine.handle(self.now, input) {
+        for effect in self.engine.handle(self.now, &input) {
             match effect {
                 Effect::Act(order) => self.orders.push(*order),
                 Effect::Emit(event) => self.events.push(event.kind),
@@ -430,7 +430,7 @@ fn a_port_of_which_nothing_is_watched_is_the_same_in_a_recording() {
     let mut twin = rig.engine.checkpoint();
     rig.tick(5000);
     assert_eq!(twin.next_deadline(), rig.engine.next_deadline());
-    assert!(twin.handle(rig.now, Input::Tick).is_empty());
+    assert!(twin.handle(rig.now, &Input::Tick).is_empty());
 }
 
 #[test]

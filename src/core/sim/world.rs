@@ -249,7 +249,7 @@ impl World {
         let now = self.now;
         let Some(engine) = self.engine.as_mut() else { return };
         self.steps += 1;
-        let effects = engine.handle(now, input.clone());
+        let effects = engine.handle(now, &input);
         self.deadline = engine.next_deadline();
         if engine.durable_revision() != self.journal_revision && self.journal_mood == JournalMood::Works {
             self.journal_revision = engine.durable_revision();

@@ -123,7 +123,7 @@ impl Bench {
     }
 
     fn tell(&mut self, input: Input) {
-        for effect in self.engine.handle(self.now, input) {
+        for effect in self.engine.handle(self.now, &input) {
             match effect {
                 Effect::Emit(event) => self.events.push(*event),
                 Effect::Act(order) => self.orders.push(*order),

@@ -167,7 +167,7 @@ impl Judge {
         let at = MonoTime::from_nanos(self.random.between(now.as_nanos(), until.as_nanos()));
         if latest > now {
             let mut later = engine.clone();
-            let effects = later.handle(at, Input::Tick);
+            let effects = later.handle(at, &Input::Tick);
             let same = later.snapshot(at) == engine.snapshot(at) && later.durable() == engine.durable();
             if !effects.is_empty() || !same {
                 let text = format!("a tick at {at}, before {latest}, had effects: {effects:?}");

@@ -236,9 +236,18 @@ impl Nic {
 
     /// Its counters at `at`, native.
     pub fn values_at(&mut self, at: MonoTime) -> Vec<u64> {
+        let mut values = Vec::new();
+        self.read(at, &mut values);
+        values
+    }
+
+    /// Replaces `values` by its counters at `at`, native.
+    pub fn read(&mut self, at: MonoTime, values: &mut Vec<u64>) {
         self.advance(at);
+        values.clear();
         if std::mem::replace(&mut self.glitch, Switch::Off) == Switch::On {
-            return vec![0; self.directory.natives.len()];
+            values.resize(self.directory.natives.len(), 0);
+            return;
         }
         let tally = self.frozen.as_ref().or(self.block.as_ref()).unwrap_or(&self.tally);
         let value = |native| {
@@ -251,7 +260,7 @@ impl Nic {
             };
             counted.wrapping_add(self.jump) & native.mask
         };
-        self.directory.natives.iter().map(value).collect()
+        values.extend(self.directory.natives.iter().map(value));
     }
 
     /// The pause time of a queue and the packets it moves, as read at `at`; `None` for a name that is not there.
