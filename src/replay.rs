@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 use rocewatch_core::engine::Engine;
 use rocewatch_core::input::{Effect, Input};
 use rocewatch_core::record::{FORMAT, Header, Line};
-use rocewatch_core::settings::{Mode, Settings};
+use rocewatch_core::settings::{Mode, SPAN_MAX, Settings};
 use rocewatch_core::units::MonoTime;
+use serde_json::Value;
 
 /// Why a recording cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -32,6 +33,14 @@ pub enum ReplayError {
         /// Why.
         #[source]
         source: serde_json::Error,
+    },
+    /// It begins with an engine that no agent has written.
+    #[error("{path}:1: expected the engine of an agent, found one with {found}", path = path.display())]
+    NoEngine {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        found: &'static str,
     },
     /// It does not begin as a recording does.
     #[error("{path}: expected a recording of format {FORMAT}, found {found}", path = path.display())]
@@ -77,9 +86,8 @@ impl Recording {
             Some((_, line)) => line.map_err(read)?,
             None => return Err(wrong("an empty file")),
         };
-        let version = serde_json::from_str::<serde_json::Value>(&first)
-            .ok()
-            .and_then(|value| value.get("rocewatch_recording").and_then(serde_json::Value::as_u64));
+        let value = serde_json::from_str::<Value>(&first).unwrap_or_default();
+        let version = value.get("rocewatch_recording").and_then(Value::as_u64);
         match version {
             Some(version) if version == u64::from(FORMAT) => {}
             Some(version) => return Err(wrong(&format!("format {version}"))),
@@ -90,7 +98,15 @@ impl Recording {
             number: 1,
             source,
         })?;
-        Ok(Self { path: path.to_owned(), lines, header, cut: None })
+        let found = match &header.engine {
+            Some(_) if value.get("engine").is_some_and(has_long_span) => Some("a span of more than a year"),
+            Some(engine) if !engine.is_whole() => Some("counters that are not there"),
+            Some(_) | None => None,
+        };
+        match found {
+            Some(found) => Err(ReplayError::NoEngine { path: path.to_owned(), found }),
+            None => Ok(Self { path: path.to_owned(), lines, header, cut: None }),
+        }
     }
 
     /// How it begins.
@@ -165,6 +181,19 @@ impl Iterator for Recording {
                 Ok((_, Line::Header(_) | Line::Effects { .. })) => {}
             }
         }
+    }
+}
+
+/// Whether any span in it is longer than one that can be reckoned with without care.
+fn has_long_span(value: &Value) -> bool {
+    match value {
+        // As `Duration` is written.
+        Value::Object(fields) => {
+            let secs = fields.get("secs").filter(|_| fields.contains_key("nanos")).and_then(Value::as_u64);
+            secs.is_some_and(|secs| secs > SPAN_MAX.as_secs()) || fields.values().any(has_long_span)
+        }
+        Value::Array(items) => items.iter().any(has_long_span),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
     }
 }
 

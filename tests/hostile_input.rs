@@ -15,6 +15,7 @@ use std::panic::catch_unwind;
 use std::path::Path;
 
 use hostile::{TARGETS, Target};
+use rocewatch::replay::Recording;
 use rocewatch_core::sim::random::Random;
 
 /// No mutation makes an input longer than this.
@@ -180,5 +181,26 @@ fn what_was_once_found_is_borne_now() {
         for file in folder.flatten() {
             feed(target, &std::fs::read(file.path()).unwrap(), &file.file_name().to_string_lossy());
         }
+    }
+}
+
+#[test]
+fn a_recording_that_begins_with_an_engine_no_agent_has_written_is_refused() {
+    let begins_late = (target("recording").seeds)().pop().unwrap();
+    let whole = String::from_utf8(begins_late).unwrap();
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let open = |text: &str| {
+        std::fs::write(file.path(), text).unwrap();
+        Recording::open(file.path()).map(drop).map_err(|error| error.to_string())
+    };
+    assert_eq!(open(&whole), Ok(()));
+    for (was, is, found) in [
+        (r#""told":{"secs":0"#, r#""told":{"secs":31622401"#, "a span of more than a year"),
+        (r#""traffic":[4"#, r#""traffic":[99"#, "counters that are not there"),
+        (r#""places":{"time":null"#, r#""places":{"time":7"#, "counters that are not there"),
+    ] {
+        let broken = whole.replacen(was, is, 1);
+        assert!(broken != whole, "{was} is nowhere in it");
+        assert!(open(&broken).is_err_and(|error| error.ends_with(found)), "{is}");
     }
 }

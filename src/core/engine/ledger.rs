@@ -150,6 +150,13 @@ impl Ledger {
         moved
     }
 
+    /// Whether there is one of everything for each counter, as [`Ledger::bind`] makes them.
+    pub(super) fn is_whole(&self) -> bool {
+        let counts = [self.limits.len(), self.trackers.len(), self.changes.len(), self.raw.len()];
+        let count = self.layout.len();
+        counts.iter().all(|other| *other == count) && self.traffic.iter().all(|place| *place < count)
+    }
+
     /// Forgets the counters that no decision looks at.
     pub(super) fn narrow(&mut self) {
         let kept =

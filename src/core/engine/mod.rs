@@ -23,6 +23,7 @@ mod sampling;
 mod transition;
 mod undo;
 mod view;
+mod whole;
 #[cfg(test)]
 mod regressions;
 
