@@ -18,6 +18,7 @@ use rocewatch_core::record::Line;
 use rocewatch_core::units::MonoTime;
 
 use super::header;
+use super::kept::Kept;
 use super::writer::LineWriter;
 use crate::clock;
 use crate::export::stats::AgentStats;
@@ -42,7 +43,7 @@ pub struct IncidentLimits {
 struct Segment {
     began: MonoTime,
     engine: Engine,
-    lines: Vec<(MonoTime, Box<Input>, Vec<Effect>)>,
+    lines: Kept,
 }
 
 struct Open {
@@ -91,7 +92,8 @@ impl Incidents {
             if self.segments.len() >= SEGMENTS {
                 self.segments.pop_front();
             }
-            self.segments.push_back(Segment { began: now, engine: engine.checkpoint(), lines: Vec::new() });
+            let lines = Kept::default();
+            self.segments.push_back(Segment { began: now, engine: engine.checkpoint(), lines });
         }
     }
 
@@ -110,7 +112,7 @@ impl Incidents {
             return;
         }
         if let Some(segment) = self.segments.back_mut() {
-            segment.lines.push((at, input, effects.to_vec()));
+            segment.lines.push(at, input, effects);
         }
         if let Some(first) = storms(effects).next() {
             self.begin(at, first, effects, config);
@@ -127,7 +129,9 @@ impl Incidents {
                     let engine = Some(Box::new(first.engine.clone()));
                     open.writer.write(&Line::Header(Box::new(header(config, &first.engine, engine))));
                 }
-                for (at, input, effects) in segments.into_iter().flat_map(|segment| segment.lines) {
+                for (at, input, effects) in
+                    segments.into_iter().flat_map(|segment| segment.lines.into_lines())
+                {
                     write(&mut open.writer, at, input, &effects);
                 }
                 self.open = Some(open);

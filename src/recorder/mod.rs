@@ -2,6 +2,7 @@
 //! around every storm always. A disk that is slow or full costs lines of the recording, never a decision.
 
 mod incidents;
+mod kept;
 mod writer;
 
 pub use incidents::{IncidentLimits, Incidents};
