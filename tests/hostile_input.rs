@@ -139,6 +139,17 @@ fn answers_to_ethtool_requests_may_hold_anything() {
 }
 
 #[test]
+fn what_is_said_of_settings_may_hold_anything() {
+    survives("settings", 5000);
+}
+
+#[test]
+fn what_is_said_of_rdma_may_hold_anything() {
+    survives("rdma", 5000);
+    survives("rdma_files", 1000);
+}
+
+#[test]
 fn an_ethtool_text_may_hold_anything() {
     survives("ethtool_text", 2000);
 }

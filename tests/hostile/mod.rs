@@ -8,7 +8,9 @@
 
 mod files;
 mod kernel;
+mod rdma;
 mod seeds;
+mod settings;
 mod told;
 
 /// One way in.
@@ -25,6 +27,9 @@ pub(crate) struct Target {
 pub(crate) const TARGETS: &[Target] = &[
     Target { name: "netlink", feed: kernel::netlink, seeds: seeds::netlink },
     Target { name: "ethtool_answer", feed: kernel::ethtool_answer, seeds: seeds::ethtool_answer },
+    Target { name: "settings", feed: settings::settings, seeds: settings::seeds },
+    Target { name: "rdma", feed: rdma::rdma, seeds: rdma::seeds },
+    Target { name: "rdma_files", feed: rdma::files, seeds: rdma::file_seeds },
     Target { name: "ethtool_text", feed: files::ethtool_text, seeds: seeds::ethtool_text },
     Target { name: "port_folder", feed: files::port_folder, seeds: seeds::port_folder },
     Target { name: "config", feed: files::config, seeds: seeds::config },
