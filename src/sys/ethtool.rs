@@ -20,7 +20,8 @@ use super::uapi::*;
 #[derive(Debug)]
 pub struct Ethtool {
     socket: OwnedFd,
-    /// For the values; grows to the largest set read so far.
+    /// For names and values; grows to the largest set read so far. Kept, because nearly all of it is room that is never
+    /// written and costs nothing: memory that an allocator hands out a second time is cleared, and then is there.
     buffer: Vec<u8>,
 }
 
@@ -88,15 +89,15 @@ impl Ethtool {
     /// # Errors
     ///
     /// If the device is gone or detached, or if the number of names changed while they were read.
-    pub fn stat_names(&self, netdev: NetdevName) -> Result<Vec<String>, EthtoolError> {
+    pub fn stat_names(&mut self, netdev: NetdevName) -> Result<Vec<String>, EthtoolError> {
         let count = self.stat_count(netdev)?;
         if count == 0 {
             return Ok(Vec::new());
         }
         let query = Query::StatNames { count };
-        let mut buffer = vec![0; query.buffer_len()];
-        request(&self.socket, netdev, query, &mut buffer)?;
-        answer::stat_names(netdev, count, &buffer)
+        self.grow_for(query);
+        request(&self.socket, netdev, query, &mut self.buffer)?;
+        answer::stat_names(netdev, count, &self.buffer)
     }
 
     /// Reads `netdev`'s statistics into `values`, which are the values of the `expected` names read before. On an error
@@ -122,12 +123,16 @@ impl Ethtool {
             return Ok(());
         }
         let query = Query::Stats { count: expected };
+        self.grow_for(query);
+        request(&self.socket, netdev, query, &mut self.buffer)?;
+        answer::stats(netdev, expected, &self.buffer, values)
+    }
+
+    fn grow_for(&mut self, query: Query) {
         if self.buffer.len() < query.buffer_len() {
             // A new one, not a longer one: fresh zeroed pages cost no memory until they are written.
             self.buffer = vec![0; query.buffer_len()];
         }
-        request(&self.socket, netdev, query, &mut self.buffer)?;
-        answer::stats(netdev, expected, &self.buffer, values)
     }
 
     /// How 802.3x pause is configured on `netdev`.
