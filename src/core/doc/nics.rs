@@ -22,7 +22,7 @@ This page is generated from the driver tables in `src/core/drivers`.
   device.
 * Pause that is not measured is estimated from above. An estimated port is watched, labelled as estimated, and **never acted
   upon**.
-* Evidence says on what a table was tried: a *fixture* has names from the driver's source and values that were made up, a
+* Evidence says on what a table was tried: a *fixture* has names, captured or from the driver's source, and values that were made up, a
   *real kernel* runs the driver, *hardware* is the NIC itself. No table has been tried on hardware yet.
 * Several names for one metric: the first one present is used, never a sum. What a NIC counts beyond the names listed here
   is a raw counter, without a meaning that drivers share.
@@ -74,7 +74,7 @@ fn chapter(page: &mut String, driver: &Driver) {
     line(page, format_args!("| | |\n| --- | --- |"));
     line(page, format_args!("| pause by priority | {} |", pause_by_priority(driver)));
     if has_interface(driver) {
-        for (what, fact) in honesty(&driver.caps).into_iter().filter(|(_, fact)| !fact.is_empty()) {
+        for (what, fact) in honesty(driver).into_iter().filter(|(_, fact)| !fact.is_empty()) {
             line(page, format_args!("| {what} | {fact} |"));
         }
     }
@@ -151,7 +151,11 @@ fn pause_by_priority(driver: &Driver) -> &'static str {
 }
 
 /// What its pause counters and the traffic of a priority mean; an empty fact is none.
-const fn honesty(caps: &Caps) -> [(&'static str, &'static str); 5] {
+fn honesty(driver: &Driver) -> [(&'static str, &'static str); 5] {
+    let caps = &driver.caps;
+    // Facts about counters of a priority, where it has none.
+    let by_priority = counts(driver, &[C::PfcRxPauseFrames, C::PfcRxXoffFrames, C::PfcRxPauseTime]);
+    let of_priority = |fact: &'static str| if by_priority { fact } else { "" };
     let time = match caps.pause_time {
         PauseTime::Measured => "the time in which nothing was sent",
         PauseTime::Requested => "the time that was asked for",
@@ -180,8 +184,8 @@ const fn honesty(caps: &Caps) -> [(&'static str, &'static str); 5] {
     [
         ("pause time is", time),
         ("a running pause shows", counted),
-        ("releases are counted", releases),
-        ("one pause moves", scope),
+        ("releases are counted", of_priority(releases)),
+        ("one pause moves", of_priority(scope)),
         ("packets of a priority are", packets),
     ]
 }

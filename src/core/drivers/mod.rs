@@ -1,7 +1,7 @@
 //! The NIC drivers as tables: which native name means which counter, and how the driver behaves.
 //! Constant data without logic; what a port really offers is decided by the names present, in [`binding`](crate::binding).
 //!
-//! A new driver is one file here, one entry in [`ALL`] and one folder under `tests/fixtures/`.
+//! A new driver is one file here, its module and its entry in [`ALL`], and one folder under `tests/fixtures/`.
 
 mod be2net;
 mod bnxt;
@@ -89,7 +89,7 @@ pub struct Driver {
 /// On what a driver table was tried; the strongest that holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Evidence {
-    /// On a fixture: names from the driver's source, values made up.
+    /// On a fixture: names captured or from the driver's source, values made up.
     Fixture,
     /// On a running kernel with this driver.
     RealKernel,
