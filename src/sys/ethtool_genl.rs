@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use rustix::io::Errno;
+
 use super::ethtool_replies::{Coalescing, FecCounts, LinkState, PauseState, StandardCounts};
 use super::genl::{Genl, Query};
 use super::netlink::NetlinkError;
@@ -69,7 +71,17 @@ impl EthtoolNetlink {
     ///
     /// As [`Self::pause`].
     pub fn link_state(&mut self, ifindex: u32) -> Result<Option<LinkState>, NetlinkError> {
-        let body = header(ETHTOOL_A_LINKSTATE_HEADER, ifindex, 0);
+        match self.link_state_with(ifindex, ETHTOOL_FLAG_STATS) {
+            // Kernels before 6.3 count no link that went down, and refuse the flag that asks for the count.
+            Err(error) if error.errno() == Some(Errno::INVAL.raw_os_error()) => {
+                self.link_state_with(ifindex, 0)
+            }
+            other => other,
+        }
+    }
+
+    fn link_state_with(&mut self, ifindex: u32, flags: u32) -> Result<Option<LinkState>, NetlinkError> {
+        let body = header(ETHTOOL_A_LINKSTATE_HEADER, ifindex, flags);
         let query = query("ETHTOOL_MSG_LINKSTATE_GET", ETHTOOL_MSG_LINKSTATE_GET, &body);
         self.ask(query, ETHTOOL_MSG_LINKSTATE_GET_REPLY, LinkState::decode)
     }
