@@ -562,6 +562,19 @@ fn marked_and_received_packets_of_one_port_carry_the_same_labels() {
 }
 
 #[test]
+fn a_count_of_the_link_that_its_rdma_device_keeps_too_is_shown_once() {
+    let bare = PortIdentity { device: "rxe0".into(), port: "1".into(), ..identity("generic", "", 0) };
+    let mut node = Node::new(Settings::default());
+    node.add(plan("generic", bare), |_| 0);
+    let stats = AgentStats::default();
+    stats.port(PortKey(0)).note_facts(facts("generic"));
+    stats.note_rdma(vec![rdma_port("rxe0", "eth0", &[(Counter::LinkDowns, 2)])]);
+    let page = page_of(&node.snapshot(), &stats, node.now);
+    let told = [("rxe0 1 eth0".to_owned(), 31.0)];
+    assert_eq!(placed(&page, "rocewatch_port_link_downs_total"), told, "as the port's driver tells");
+}
+
+#[test]
 fn marked_packets_of_a_whole_lag_never_meet_the_packets_of_one_slave() {
     let counters =
         [(Counter::EcnMarkedPackets, 5), (Counter::OutOfSequence, 2), (Counter::RdmaRxPackets, 1000)];

@@ -46,7 +46,7 @@ pub fn render(snapshot: &Snapshot, stats: &AgentStats, moment: &Moment) -> Page 
         let own = stats.known_port(port.key);
         ports::collect(&mut sheet, port, own.as_deref(), snapshot, &rdma, moment);
     }
-    rdma::collect(&mut sheet, &rdma, &shown);
+    rdma::collect(&mut sheet, &rdma);
     agent::collect(&mut sheet, stats, &shown);
     let series = sheet.series() + 1;
     sheet.add(const { family("rocewatch_series") }, &Labels::none(), series as u64);

@@ -1,29 +1,29 @@
 //! RDMA ports, and their counters that are read beside a port's own. Those of a port that is shown stand with it; where
-//! both sources give a counter, the port's own counts. A device joined to no port is shown by itself.
+//! the port gives a counter itself, that one is shown. A device joined to no port is shown by itself.
 //!
 //! The state stands here as one flag. InfiniBand knows 6 logical and 7 physical states, 13 more series for each port, and
 //! a RoCE port is active or down.
 
 use std::collections::BTreeSet;
 
-use rocewatch_core::catalog::{Counter, Group, Slot};
-use rocewatch_core::snapshot::{CounterView, PortView};
+use rocewatch_core::catalog::{Counter, Group};
+use rocewatch_core::snapshot::CounterView;
 
 use super::sheet::{Labels, Sheet, family, family_of};
 use crate::sources::RdmaView;
 use crate::sys::rdma_wire::{NodeType, PortState, Protocol};
 
-/// The samples of all RDMA ports.
-pub(super) fn collect<'a>(sheet: &mut Sheet<'a>, views: &'a [RdmaView], shown: &[&'a PortView]) {
+/// The samples of all RDMA ports, after those of all network ports.
+pub(super) fn collect<'a>(sheet: &mut Sheet<'a>, views: &'a [RdmaView]) {
     let mut members = BTreeSet::new();
     for view in views.iter().filter(|view| !view.excluded) {
-        let whole = Place::new(view, &view.netdev, shown);
-        facts(sheet, view, &whole.labels);
+        let whole = labels(view, &view.netdev);
+        facts(sheet, view, &whole);
         members.extend(lag_members(view));
-        let function = view.lag.as_ref().map(|lag| Place::new(view, &lag.function, shown));
+        let function = view.lag.as_ref().map(|lag| labels(view, &lag.function));
         for counter in &view.counters {
             let place = if is_of_function(counter.slot.counter()) { function.as_ref() } else { None };
-            place.unwrap_or(&whole).add(sheet, counter);
+            add(sheet, counter, place.unwrap_or(&whole));
         }
     }
     for labels in members {
@@ -32,33 +32,17 @@ pub(super) fn collect<'a>(sheet: &mut Sheet<'a>, views: &'a [RdmaView], shown: &
     raw(sheet, views);
 }
 
-/// Where counters of an RDMA port are shown.
-struct Place<'a> {
-    labels: Labels<'a>,
-    /// Slots that the port there gives itself.
-    own: BTreeSet<Slot>,
-}
-
-impl<'a> Place<'a> {
-    fn new(view: &'a RdmaView, netdev: &'a str, shown: &[&'a PortView]) -> Self {
-        let is_there = |port: &&&PortView| view.is_of(&port.identity) && port.identity.netdev == netdev;
-        let port = shown.iter().find(is_there);
-        let own = port.map(|port| port.counters.iter().map(|counter| counter.slot).collect());
-        Self { labels: labels(view, netdev), own: own.unwrap_or_default() }
+fn add<'a>(sheet: &mut Sheet<'a>, counter: &CounterView, place: &Labels<'a>) {
+    let entry = counter.slot.counter().entry();
+    let labels = entry.labels.iter().fold(place.clone(), |labels, (name, value)| labels.with(name, *value));
+    let family = family_of(counter.slot.counter());
+    if sheet.has(family, &labels) {
+        return;
     }
-
-    fn add(&self, sheet: &mut Sheet<'a>, counter: &CounterView) {
-        if self.own.contains(&counter.slot) {
-            return;
-        }
-        let fixed =
-            |labels: Labels<'a>, (name, value): &(&'static str, &'static str)| labels.with(name, *value);
-        let labels = counter.slot.counter().entry().labels.iter().fold(self.labels.clone(), fixed);
-        sheet.add(family_of(counter.slot.counter()), &labels, counter.value);
-        if counter.saturated {
-            let labels = self.labels.with("name", counter.slot.to_string());
-            sheet.add(const { family("rocewatch_saturated") }, &labels, true);
-        }
+    sheet.add(family, &labels, counter.value);
+    if counter.saturated {
+        let labels = place.with("name", counter.slot.to_string());
+        sheet.add(const { self::family("rocewatch_saturated") }, &labels, true);
     }
 }
 

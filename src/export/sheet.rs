@@ -173,6 +173,11 @@ impl<'a> Sheet<'a> {
         }
     }
 
+    /// Whether a series stands on the page already.
+    pub(super) fn has(&self, family: FamilyId, labels: &Labels<'a>) -> bool {
+        self.samples[family.0].iter().any(|sample| sample.labels == *labels)
+    }
+
     /// The labels of all samples of a family so far.
     pub(super) fn labels_of(&self, family: FamilyId) -> BTreeSet<Labels<'a>> {
         self.samples[family.0].iter().map(|sample| sample.labels.clone()).collect()
