@@ -6,7 +6,7 @@ use netlink_sys::protocols::NETLINK_RDMA;
 use rustix::io::Errno;
 
 use super::netlink::{Netlink, NetlinkError, Request};
-use super::netlink_wire::Malformed;
+use super::netlink_wire::{Malformed, put_attribute};
 use super::rdma_wire::{NetnsMode, RdmaDevice, RdmaPort, RdmaResources, decode_counters, decode_netns_mode};
 use super::uapi::*;
 
@@ -56,7 +56,8 @@ impl Rdma {
     ///
     /// If the kernel does not give a whole list.
     pub fn dump_ports(&mut self, device: u32) -> Result<Vec<RdmaPort>, NetlinkError> {
-        let body = number(RDMA_ATTR_DEV_INDEX, device);
+        let mut body = Vec::new();
+        put_attribute(&mut body, RDMA_ATTR_DEV_INDEX, &device.to_ne_bytes());
         let request = Request { name: "RDMA_PORT_GET", message_type: RDMA_PORT_GET, body: &body };
         self.netlink.dump(request, answered(RDMA_PORT_GET, RdmaPort::decode))
     }
@@ -68,7 +69,9 @@ impl Rdma {
     /// If the driver has no counters (EINVAL, EOPNOTSUPP), if they do not fit into the kernel's message (EMSGSIZE), or
     /// if the kernel does not answer.
     pub fn counters(&mut self, device: u32, port: u32) -> Result<Vec<(String, u64)>, NetlinkError> {
-        let body = [number(RDMA_ATTR_DEV_INDEX, device), number(RDMA_ATTR_PORT_INDEX, port)].concat();
+        let mut body = Vec::new();
+        put_attribute(&mut body, RDMA_ATTR_DEV_INDEX, &device.to_ne_bytes());
+        put_attribute(&mut body, RDMA_ATTR_PORT_INDEX, &port.to_ne_bytes());
         let request = Request { name: "RDMA_STAT_GET", message_type: RDMA_STAT_GET, body: &body };
         let decode = answered(RDMA_STAT_GET, |payload| decode_counters(payload).map(Some));
         Ok(self.netlink.get(request, decode)?.into_iter().flatten().collect())
@@ -102,11 +105,4 @@ fn answered<T>(
     decode: impl Fn(&[u8]) -> Result<Option<T>, Malformed>,
 ) -> impl Fn(u16, &[u8]) -> Result<Option<T>, Malformed> {
     move |of, payload| if of == message_type { decode(payload) } else { Ok(None) }
-}
-
-/// An attribute that holds a number.
-fn number(kind: u16, value: u32) -> Vec<u8> {
-    /// Header and number.
-    const LEN: u16 = 8;
-    [&LEN.to_ne_bytes()[..], &kind.to_ne_bytes(), &value.to_ne_bytes()].concat()
 }
