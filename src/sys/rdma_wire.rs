@@ -21,8 +21,6 @@ pub struct RdmaDevice {
     pub node_type: Option<NodeType>,
     /// What it speaks, by its first port; `None` before Linux 5.1 and for what is none of these (EFA).
     pub protocol: Option<Protocol>,
-    /// The version of its firmware.
-    pub firmware_version: Option<String>,
 }
 
 /// A port of an RDMA device.
@@ -188,7 +186,7 @@ impl RdmaDevice {
     /// If an attribute reaches beyond the answer.
     pub fn decode(payload: &[u8]) -> Result<Option<Self>, Malformed> {
         let (mut index, mut name, mut port_count) = (None, None, None);
-        let (mut node_type, mut protocol, mut firmware_version) = (None, None, None);
+        let (mut node_type, mut protocol) = (None, None);
         for attribute in attributes(payload) {
             let (kind, value) = attribute?;
             match kind {
@@ -196,7 +194,6 @@ impl RdmaDevice {
                 RDMA_ATTR_DEV_NAME => name = name_of(value),
                 // In an answer about a device, its number of ports.
                 RDMA_ATTR_PORT_INDEX => port_count = u32_of(value),
-                RDMA_ATTR_FW_VERSION => firmware_version = name_of(value),
                 RDMA_ATTR_DEV_NODE_TYPE => node_type = value.first().copied().and_then(NodeType::of_number),
                 RDMA_ATTR_DEV_PROTOCOL => protocol = name_of(value).as_deref().and_then(Protocol::named),
                 _ => {}
@@ -208,7 +205,6 @@ impl RdmaDevice {
             port_count: port_count.unwrap_or_default(),
             node_type,
             protocol,
-            firmware_version,
         });
         Ok(device)
     }
