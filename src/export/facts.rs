@@ -1,7 +1,7 @@
 //! The samples of what is known of a port beside its counters.
 
 use rocewatch_core::snapshot::PortView;
-use rocewatch_core::units::{Direction, Priority, Queue};
+use rocewatch_core::units::{Direction, Priority, PriorityMask, Queue};
 
 use super::sheet::{FamilyId, Labels, Sheet, family, family_of};
 use crate::sources::PortFacts;
@@ -37,18 +37,14 @@ pub(super) fn collect<'a>(sheet: &mut Sheet<'a>, port: &PortView, facts: &PortFa
 }
 
 fn dcb<'a>(sheet: &mut Sheet<'a>, dcb: &DcbSettings, labels: &Labels<'a>) {
-    let trust = match dcb.trust {
-        Some(Trust::Pcp) => "pcp",
-        Some(Trust::Dscp) => "dscp",
-        None => "",
-    };
+    let trust = dcb.trust.map_or("", Trust::label);
     let owner = if dcb.is_owned_by_host() { "host" } else { "other" };
     let info = labels.with("owner", owner).with("trust", trust);
     sheet.add(const { family("rocewatch_dcb_info") }, &info, 1u64);
-    if let Some(mask) = dcb.peer_pfc {
-        for (bit, priority) in Priority::ALL.into_iter().enumerate() {
+    if let Some(mask) = dcb.peer_pfc.map(PriorityMask) {
+        for priority in Priority::ALL {
             let labels = labels.with("priority", Queue::Priority(priority).label());
-            sheet.add(const { family("rocewatch_pfc_peer_enabled") }, &labels, mask & 1 << bit != 0);
+            sheet.add(const { family("rocewatch_pfc_peer_enabled") }, &labels, mask.contains(priority));
         }
     }
 }

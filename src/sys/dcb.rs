@@ -43,6 +43,17 @@ pub enum Trust {
     Dscp,
 }
 
+impl Trust {
+    /// As metrics write it.
+    #[must_use]
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Pcp => "pcp",
+            Self::Dscp => "dscp",
+        }
+    }
+}
+
 impl Dcb {
     /// A socket in the calling thread's network namespace that waits `timeout` at most for each part of an answer.
     ///

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use rocewatch_core::action::PauseConfig;
 use rocewatch_core::ids::PortKey;
 use rocewatch_core::input::{DcbOwner, Input, PortDcb, PortHealth, PortPause};
-use rocewatch_core::units::{Priority, PriorityMask};
+use rocewatch_core::units::PriorityMask;
 
 use super::PortFacts;
 use crate::sys::dcb::DcbSettings;
@@ -67,13 +67,7 @@ impl Told {
 
 fn dcb_of(port: PortKey, dcb: DcbSettings) -> PortDcb {
     let owner = if dcb.is_owned_by_host() { DcbOwner::Host } else { DcbOwner::Other };
-    PortDcb { port, pfc: dcb.pfc.map(mask_of), owner }
-}
-
-/// The priorities of a mask of bits.
-pub(super) fn mask_of(bits: u8) -> PriorityMask {
-    let on = Priority::ALL.iter().enumerate().filter(|(bit, _)| bits & 1 << bit != 0);
-    on.fold(PriorityMask::default(), |mask, (_, priority)| mask.with(*priority))
+    PortDcb { port, pfc: dcb.pfc.map(PriorityMask), owner }
 }
 
 /// `None` as long as nothing is known of either part.
@@ -91,8 +85,6 @@ fn pause_of(port: PortKey, facts: &PortFacts) -> Option<PortPause> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rocewatch_core::units::Queue;
-
     use crate::sys::devlink::Reporter;
     use crate::sys::ethtool_replies::PauseState;
     use crate::sys::netdev::BusDevice;
@@ -119,7 +111,7 @@ mod tests {
     fn a_mask_is_told_once_and_another_one_makes_the_names_stale() {
         let mut told = Told::new(PORT);
         let mask = |bits| {
-            let (pfc, owner) = (Some(mask_of(bits)), DcbOwner::Host);
+            let (pfc, owner) = (Some(PriorityMask(bits)), DcbOwner::Host);
             vec![Input::Dcb(PortDcb { port: PORT, pfc, owner })]
         };
         assert_eq!(told.news(&dcb(8, 1)), News { inputs: mask(8), names_are_stale: false });
@@ -134,15 +126,8 @@ mod tests {
     fn another_owner_is_news_and_changes_no_names() {
         let mut told = Told::new(PORT);
         told.news(&dcb(8, 1));
-        let other = Input::Dcb(PortDcb { port: PORT, pfc: Some(mask_of(8)), owner: DcbOwner::Other });
+        let other = Input::Dcb(PortDcb { port: PORT, pfc: Some(PriorityMask(8)), owner: DcbOwner::Other });
         assert_eq!(told.news(&dcb(8, 2)), News { inputs: vec![other], names_are_stale: false });
-    }
-
-    #[test]
-    fn a_bit_of_the_mask_is_the_priority_of_its_number() {
-        let labels = mask_of(0b1000_0001).iter().map(|priority| Queue::Priority(priority).label());
-        assert_eq!(labels.collect::<Vec<_>>(), ["0", "7"]);
-        assert_eq!(mask_of(0), PriorityMask::default());
     }
 
     #[test]
