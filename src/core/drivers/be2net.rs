@@ -4,10 +4,7 @@
 use std::time::Duration;
 
 use super::NativeUnit::{Bytes, Frames, Packets};
-use super::{
-    Caps, Driver, Evidence, Levers, PacketScope, PauseCounted, PauseScope, PauseTime, Refresh, Row,
-    XonFrames, generic, row,
-};
+use super::{Caps, Driver, Evidence, Levers, Refresh, Row, generic, row};
 use crate::action::Disruption;
 use crate::catalog::Counter as C;
 
@@ -22,11 +19,6 @@ pub(super) const DRIVER: Driver = Driver {
     caps: Caps {
         // A worker asks the firmware once a second (be_worker).
         refresh: Refresh::Every(Duration::from_secs(1)),
-        pause_time: PauseTime::None,
-        pause_counted: PauseCounted::Unknown,
-        priority_packets: PacketScope::None,
-        pause_scope: PauseScope::Priority,
-        xon_frames: XonFrames::PerhapsAmong,
         levers: Levers {
             prevention_timeout: None,
             // It has no DCB operations.
@@ -35,6 +27,7 @@ pub(super) const DRIVER: Driver = Driver {
             devlink_recover: None,
             link_bounce: Some(Disruption::Device),
         },
+        ..Caps::UNTABLED
     },
     evidence: Evidence::Fixture,
     notes: &[

@@ -2,10 +2,7 @@
 //! Names from Linux 6.12 `chelsio/cxgb4/cxgb4_ethtool.c`, which pads them with blanks.
 
 use super::NativeUnit::{Bytes, Frames, Packets};
-use super::{
-    Caps, Driver, Evidence, Levers, PacketScope, PauseCounted, PauseScope, PauseTime, Refresh, Row,
-    XonFrames, row,
-};
+use super::{Caps, Driver, Evidence, Levers, Refresh, Row, row};
 use crate::action::Disruption;
 use crate::catalog::Counter as C;
 
@@ -20,11 +17,6 @@ pub(super) const DRIVER: Driver = Driver {
     no_counters: &["-------Loopback*"],
     caps: Caps {
         refresh: Refresh::Live,
-        pause_time: PauseTime::None,
-        pause_counted: PauseCounted::Unknown,
-        priority_packets: PacketScope::None,
-        pause_scope: PauseScope::Priority,
-        xon_frames: XonFrames::PerhapsAmong,
         levers: Levers {
             prevention_timeout: None,
             // Its DCB operations know the older CEE only, which rocewatch does not speak.
@@ -33,6 +25,7 @@ pub(super) const DRIVER: Driver = Driver {
             devlink_recover: None,
             link_bounce: Some(Disruption::Device),
         },
+        ..Caps::UNTABLED
     },
     evidence: Evidence::Fixture,
     notes: &[

@@ -3,10 +3,7 @@
 //! says so.
 
 use super::NativeUnit::{Bytes, Events, Packets};
-use super::{
-    Caps, Driver, Evidence, Levers, PacketScope, PauseCounted, PauseScope, PauseTime, Refresh, Row,
-    XonFrames, row,
-};
+use super::{Caps, Driver, Evidence, Levers, Refresh, Row, row};
 use crate::action::Disruption;
 use crate::catalog::Counter as C;
 
@@ -20,11 +17,6 @@ pub(super) const DRIVER: Driver = Driver {
     no_counters: &["conntrack_allowance_available", "ena_srd_mode", "ena_srd_resource_utilization"],
     caps: Caps {
         refresh: Refresh::Live,
-        pause_time: PauseTime::None,
-        pause_counted: PauseCounted::Unknown,
-        priority_packets: PacketScope::None,
-        pause_scope: PauseScope::Priority,
-        xon_frames: XonFrames::PerhapsAmong,
         levers: Levers {
             prevention_timeout: None,
             pfc_off: None,
@@ -32,6 +24,7 @@ pub(super) const DRIVER: Driver = Driver {
             devlink_recover: None,
             link_bounce: Some(Disruption::Device),
         },
+        ..Caps::UNTABLED
     },
     evidence: Evidence::Fixture,
     notes: &[

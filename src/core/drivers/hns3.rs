@@ -3,10 +3,7 @@
 //! Names from Linux 6.12 `hisilicon/hns3/hns3pf/hclge_main.c` and `infiniband/hw/hns/hns_roce_main.c`.
 
 use super::NativeUnit::{Bytes, Frames, Packets};
-use super::{
-    Caps, Driver, Evidence, Levers, LinkEffect, NamesEffect, PacketScope, PauseCounted, PauseScope,
-    PauseTime, PfcOff, Refresh, Row, XonFrames, row,
-};
+use super::{Caps, Driver, Evidence, Levers, LinkEffect, NamesEffect, PfcOff, Refresh, Row, row};
 use crate::action::Disruption;
 use crate::catalog::Counter as C;
 
@@ -20,11 +17,6 @@ pub(super) const DRIVER: Driver = Driver {
     no_counters: &[],
     caps: Caps {
         refresh: Refresh::Live,
-        pause_time: PauseTime::None,
-        pause_counted: PauseCounted::Unknown,
-        priority_packets: PacketScope::None,
-        pause_scope: PauseScope::Priority,
-        xon_frames: XonFrames::PerhapsAmong,
         levers: Levers {
             prevention_timeout: None,
             // A new mask stops the interface, flushes its queues, deals out the buffers anew and starts it again
@@ -38,6 +30,7 @@ pub(super) const DRIVER: Driver = Driver {
             devlink_recover: None,
             link_bounce: Some(Disruption::Device),
         },
+        ..Caps::UNTABLED
     },
     evidence: Evidence::Fixture,
     notes: &["`*_xoff_time` is a raw counter only: its unit is not known, so it is no time."],

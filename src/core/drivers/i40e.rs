@@ -3,8 +3,8 @@
 
 use super::NativeUnit::{Bytes, Events, Frames, Packets};
 use super::{
-    Caps, Driver, Evidence, Levers, LinkEffect, NamesEffect, PacketScope, PauseCounted, PauseScope,
-    PauseTime, PfcOff, Refresh, Row, XonFrames, irdma, row,
+    Caps, Driver, Evidence, Levers, LinkEffect, NamesEffect, PauseScope, PfcOff, Refresh, Row, XonFrames,
+    irdma, row,
 };
 use crate::action::Disruption;
 use crate::catalog::Counter as C;
@@ -19,9 +19,6 @@ pub(super) const DRIVER: Driver = Driver {
     no_counters: &["port.tx_lpi_status", "port.rx_lpi_status", "port.fdir_atr_status", "port.fdir_sb_status"],
     caps: Caps {
         refresh: Refresh::Live,
-        pause_time: PauseTime::None,
-        pause_counted: PauseCounted::Unknown,
-        priority_packets: PacketScope::None,
         // Taken to be as on the E800, whose README says so: priorities that move in unison are one pause.
         pause_scope: PauseScope::TrafficClass,
         xon_frames: XonFrames::Apart,
@@ -38,6 +35,7 @@ pub(super) const DRIVER: Driver = Driver {
             devlink_recover: None,
             link_bounce: Some(Disruption::Device),
         },
+        ..Caps::UNTABLED
     },
     evidence: Evidence::Fixture,
     notes: &[

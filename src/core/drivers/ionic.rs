@@ -3,10 +3,7 @@
 //! those of an AINIC that `rdma statistic` was run on.
 
 use super::NativeUnit::{Bytes, Events, Frames, Micros, Packets};
-use super::{
-    Caps, Driver, Evidence, Levers, PacketScope, PauseCounted, PauseScope, PauseTime, Refresh, Row,
-    XonFrames, row,
-};
+use super::{Caps, Driver, Evidence, Levers, PacketScope, PauseTime, Refresh, Row, row};
 use crate::action::Disruption;
 use crate::catalog::Counter as C;
 
@@ -23,10 +20,7 @@ pub(super) const DRIVER: Driver = Driver {
         refresh: Refresh::Unknown,
         // Microseconds by their name, of what is written down nowhere.
         pause_time: PauseTime::Unsettled,
-        pause_counted: PauseCounted::Unknown,
         priority_packets: PacketScope::Alone,
-        pause_scope: PauseScope::Priority,
-        xon_frames: XonFrames::PerhapsAmong,
         levers: Levers {
             prevention_timeout: None,
             // It has no DCB operations.
@@ -35,6 +29,7 @@ pub(super) const DRIVER: Driver = Driver {
             devlink_recover: None,
             link_bounce: Some(Disruption::Device),
         },
+        ..Caps::UNTABLED
     },
     evidence: Evidence::Fixture,
     notes: &[

@@ -2,10 +2,7 @@
 //! Names from Linux 6.12 `ixgbe/ixgbe_ethtool.c`, their meaning from `ixgbe/ixgbe_main.c`.
 
 use super::NativeUnit::{Bytes, Frames, Packets};
-use super::{
-    Caps, Driver, Evidence, Levers, LinkEffect, NamesEffect, PacketScope, PauseCounted, PauseScope,
-    PauseTime, PfcOff, Refresh, Row, XonFrames, row,
-};
+use super::{Caps, Driver, Evidence, Levers, LinkEffect, NamesEffect, PfcOff, Refresh, Row, XonFrames, row};
 use crate::action::Disruption;
 use crate::catalog::Counter as C;
 
@@ -20,10 +17,6 @@ pub(super) const DRIVER: Driver = Driver {
     caps: Caps {
         // Registers that are cleared by reading, summed by the driver.
         refresh: Refresh::Live,
-        pause_time: PauseTime::None,
-        pause_counted: PauseCounted::Unknown,
-        priority_packets: PacketScope::None,
-        pause_scope: PauseScope::Priority,
         xon_frames: XonFrames::Apart,
         levers: Levers {
             prevention_timeout: None,
@@ -37,6 +30,7 @@ pub(super) const DRIVER: Driver = Driver {
             devlink_recover: None,
             link_bounce: Some(Disruption::Device),
         },
+        ..Caps::UNTABLED
     },
     evidence: Evidence::Fixture,
     notes: &["An empty PFC mask switches 802.3x pause on again.", "It has no RDMA."],

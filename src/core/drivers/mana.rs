@@ -3,10 +3,7 @@
 //! `infiniband/hw/mana/counters.c` among them.
 
 use super::NativeUnit::{Bytes, Events, Packets};
-use super::{
-    Caps, Driver, Evidence, Levers, PacketScope, PauseCounted, PauseScope, PauseTime, Refresh, Row,
-    XonFrames, row,
-};
+use super::{Caps, Driver, Evidence, Levers, PauseScope, Refresh, Row, row};
 use crate::action::Disruption;
 use crate::catalog::Counter as C;
 
@@ -21,11 +18,7 @@ pub(super) const DRIVER: Driver = Driver {
     no_counters: &["current_rate"],
     caps: Caps {
         refresh: Refresh::Live,
-        pause_time: PauseTime::None,
-        pause_counted: PauseCounted::Unknown,
-        priority_packets: PacketScope::None,
         pause_scope: PauseScope::TrafficClass,
-        xon_frames: XonFrames::PerhapsAmong,
         levers: Levers {
             prevention_timeout: None,
             // It has neither DCB operations nor pause parameters.
@@ -34,6 +27,7 @@ pub(super) const DRIVER: Driver = Driver {
             devlink_recover: None,
             link_bounce: Some(Disruption::Device),
         },
+        ..Caps::UNTABLED
     },
     evidence: Evidence::Fixture,
     notes: &[

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use super::NativeUnit::{Bytes, Events, Frames, Micros, Packets, Words4};
 use super::{
-    Caps, Driver, Evidence, Levers, LinkEffect, NamesEffect, PacketScope, PauseCounted, PauseScope,
-    PauseTime, PfcOff, Refresh, Row, XonFrames, row,
+    Caps, Driver, Evidence, Levers, LinkEffect, NamesEffect, PacketScope, PauseTime, PfcOff, Refresh, Row,
+    row,
 };
 use crate::action::Disruption;
 use crate::catalog::Counter as C;
@@ -24,10 +24,7 @@ pub(super) const DRIVER: Driver = Driver {
         refresh: Refresh::Every(Duration::from_millis(250)),
         // mlx4_stats.h: the microseconds that the far end asked this port to pause.
         pause_time: PauseTime::Requested,
-        pause_counted: PauseCounted::Unknown,
         priority_packets: PacketScope::Alone,
-        pause_scope: PauseScope::Priority,
-        xon_frames: XonFrames::PerhapsAmong,
         levers: Levers {
             prevention_timeout: None,
             // One SET_PORT command; the pause names follow the mask (mlx4_en_update_pfc_stats_bitmap).
@@ -40,6 +37,7 @@ pub(super) const DRIVER: Driver = Driver {
             devlink_recover: None,
             link_bounce: Some(Disruption::Device),
         },
+        ..Caps::UNTABLED
     },
     evidence: Evidence::Fixture,
     notes: &[

@@ -2,10 +2,7 @@
 //! Names from Linux 6.12 `netronome/nfp/nfp_net_ethtool.c`.
 
 use super::NativeUnit::{Bytes, Frames, Packets};
-use super::{
-    Caps, Driver, Evidence, Levers, PacketScope, PauseCounted, PauseScope, PauseTime, Refresh, Row,
-    XonFrames, row,
-};
+use super::{Caps, Driver, Evidence, Levers, Refresh, Row, row};
 use crate::action::Disruption;
 use crate::catalog::Counter as C;
 
@@ -20,11 +17,6 @@ pub(super) const DRIVER: Driver = Driver {
     caps: Caps {
         // Memory of the card; how often the card writes it is written down nowhere.
         refresh: Refresh::Unknown,
-        pause_time: PauseTime::None,
-        pause_counted: PauseCounted::Unknown,
-        priority_packets: PacketScope::None,
-        pause_scope: PauseScope::Priority,
-        xon_frames: XonFrames::PerhapsAmong,
         levers: Levers {
             prevention_timeout: None,
             // Its DCB operations do not set PFC.
@@ -33,6 +25,7 @@ pub(super) const DRIVER: Driver = Driver {
             devlink_recover: None,
             link_bounce: Some(Disruption::Device),
         },
+        ..Caps::UNTABLED
     },
     evidence: Evidence::Fixture,
     notes: &["It has no RDMA."],

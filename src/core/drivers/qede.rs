@@ -2,10 +2,7 @@
 //! Names from Linux 6.12 `qlogic/qede/qede_ethtool.c`.
 
 use super::NativeUnit::{Frames, Packets};
-use super::{
-    Caps, Driver, Evidence, Levers, PacketScope, PauseCounted, PauseScope, PauseTime, PfcOff, Refresh, Row,
-    XonFrames, row,
-};
+use super::{Caps, Driver, Evidence, Levers, PfcOff, Refresh, Row, row};
 use crate::action::Disruption;
 use crate::catalog::Counter as C;
 
@@ -19,11 +16,6 @@ pub(super) const DRIVER: Driver = Driver {
     no_counters: &[],
     caps: Caps {
         refresh: Refresh::Live,
-        pause_time: PauseTime::None,
-        pause_counted: PauseCounted::Unknown,
-        priority_packets: PacketScope::None,
-        pause_scope: PauseScope::Priority,
-        xon_frames: XonFrames::PerhapsAmong,
         levers: Levers {
             prevention_timeout: None,
             // The management firmware does it; what that does to the port is not settled.
@@ -32,6 +24,7 @@ pub(super) const DRIVER: Driver = Driver {
             devlink_recover: Some(Disruption::Device),
             link_bounce: Some(Disruption::Device),
         },
+        ..Caps::UNTABLED
     },
     evidence: Evidence::Fixture,
     notes: &[
