@@ -9,7 +9,7 @@ use crate::catalog::Counter as C;
 /// ixgbe.
 pub(super) const DRIVER: Driver = Driver {
     name: "ixgbe",
-    hardware: "Intel 82598, 82599, X500 and X550",
+    hardware: "Intel 82599, X500 and X550",
     aliases: &["ixgbe"],
     ethtool: ETHTOOL,
     rdma: &[],
@@ -52,8 +52,7 @@ const ETHTOOL: &[Row] = &[
     row("rx_pkts_nic", C::PortRxPackets, Packets),
     row("tx_pkts_nic", C::PortTxPackets, Packets),
     row("rx_missed_errors", C::PortRxDiscards, Packets),
-    // Only the first of these moves on an 82599 and later, only the second on an 82598; both are always there.
+    // On an 82598 only `rx_no_buffer_count` moves; both are always there, so no rank could tell which one counts.
     row("rx_no_dma_resources", C::RxNoBuffer, Packets),
-    row("rx_no_buffer_count", C::RxNoBuffer, Packets).ranked(2),
     row("rx_crc_errors", C::PhyCrcErrors, Packets),
 ];
