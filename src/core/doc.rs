@@ -21,6 +21,8 @@ This page is generated from the catalogue in `src/core/catalog`; `rocewatch coun
   fall when they wrap. Several native names of one driver: the first one present is used, never a sum.
 * `{prio}` in a native name is the priority, 0 to 7. `priority=\"global\"` in watchdog metrics is 802.3x pause.
 * `device` and `port` name the RDMA device and its port and are empty without one.
+* What the RDMA device of a LAG counts of transport and congestion has the bond in `netdev`, what is counted of a single
+  slave has that; `rocewatch_lag_member_info` names the slaves.
 ";
 
 /// The whole page in Markdown.

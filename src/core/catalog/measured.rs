@@ -35,7 +35,7 @@ pub(super) const FAMILIES: &[Family] = families! {
         info Count ["device", "port", "netdev", "link_layer", "flavour", "bond"] "rocewatch_port_info"
             "A port: its link layer, devlink flavour and the bond it belongs to; empty where there is none";
         info Count ["device", "port", "netdev", "owner", "trust"] "rocewatch_dcb_info"
-            "Who decides about the DCB settings of the port (host; other: its firmware or an agent of that), and what sorts packets into priorities (pcp, dscp)";
+            "Who decides about the DCB settings of the port (host; other: its firmware or an agent of that), and what sorts packets into priorities (pcp, dscp; empty where that is not told)";
         info Count ["device", "port", "netdev", "link_layer", "protocol", "node_type", "driver"]
             "rocewatch_rdma_port_info"
             "An RDMA port: its link layer, protocol (roce, ib, iw, opa, usnic), sort of device and driver; empty where nothing tells";
@@ -60,9 +60,9 @@ pub(super) const FAMILIES: &[Family] = families! {
         gauge Bytes PORT "rocewatch_netdev_mtu_bytes"
             "Largest packet the network interface sends";
         info Count ["device", "port", "netdev", "reason"] "rocewatch_port_down_info"
-            "Why the link of the port is down, where its driver says";
+            "Why the link of the port is down, where its driver says; absent while it is up";
         gauge Flag REPORTER "rocewatch_devlink_healthy"
-            "Whether the devlink health reporter of the port or its device sees nothing wrong now";
+            "Whether the devlink health reporter sees nothing wrong now; one of a device is shown with each port of it";
         counter Count REPORTER "rocewatch_devlink_health_errors_total"
             "Errors the devlink health reporter has seen";
         counter Count REPORTER "rocewatch_devlink_health_recoveries_total"
@@ -96,7 +96,7 @@ pub(super) const FAMILIES: &[Family] = families! {
         gauge Ratio QUEUE "rocewatch_pfc_tx_pause_ratio_max"
             "Highest share of a detection window this port held its peer, over the last 60 seconds";
         gauge Flag PORT "rocewatch_pause_seconds_supported"
-            "Whether the driver measures pause time; where it counts frames only, nothing is inferred from them";
+            "Whether the driver counts pause time, measured or, where rocewatch_watchdog_estimated is 1, only asked for; 0 where it counts frames only, or nothing";
         gauge Flag QUEUE "rocewatch_pfc_enabled"
             "Whether PFC is on for the priority";
         gauge Flag QUEUE "rocewatch_pfc_peer_enabled"
@@ -204,9 +204,9 @@ pub(super) const FAMILIES: &[Family] = families! {
         counter Count ["device", "port", "netdev", "name"] "rocewatch_raw_total"
             "Native values without a metric of their own, under the driver's name; metrics.raw_include names them; some are momentary";
         gauge Flag ["collector"] "rocewatch_collector_success"
-            "Whether the source was read without error the last time";
+            "Whether the source was read without error the last time, on every port";
         gauge Seconds ["collector"] "rocewatch_collector_duration_seconds"
-            "Time the source took the last time";
+            "Time the source took the last time, on the slowest port";
         counter Count ["collector", "netdev", "error"] "rocewatch_read_errors_total"
             "Failed reads of a source, by the kernel's error name";
         counter Count ["event"] "rocewatch_events_total"

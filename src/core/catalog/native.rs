@@ -27,21 +27,21 @@ pub(super) const FAMILIES: &[Family] = families! {
         counter Count QUEUE "rocewatch_priority_transmit_packets_total"
             "Packets sent on the priority; priorities that share a hardware queue may all show the queue's number";
         counter Bytes PORT "rocewatch_rdma_receive_bytes_total"
-            "Bytes of RDMA traffic received by this function";
+            "Bytes of RDMA traffic received by this function; of a LAG, by the slave in the label netdev";
         counter Bytes PORT "rocewatch_rdma_transmit_bytes_total"
-            "Bytes of RDMA traffic sent by this function";
+            "Bytes of RDMA traffic sent by this function; of a LAG, by the slave in the label netdev";
         counter Count PORT "rocewatch_rdma_receive_packets_total"
-            "Packets of RDMA traffic received by this function; of a LAG those of the slave in the label netdev";
+            "Packets of RDMA traffic received by this function; of a LAG, by the slave in the label netdev";
         counter Count PORT "rocewatch_rdma_transmit_packets_total"
-            "Packets of RDMA traffic sent by this function";
+            "Packets of RDMA traffic sent by this function; of a LAG, by the slave in the label netdev";
         counter Count PORT "rocewatch_rdma_requests_total"
             "RDMA requests received from peers, by kind (write, read, send, atomic)";
     }
     Pause {
         counter Seconds QUEUE "rocewatch_pfc_rx_pause_seconds_total"
-            "Time this port's transmit side was held on the priority because its peer sent PFC pause";
+            "Time this port's transmit side was held on the priority because its peer sent PFC pause; where rocewatch_watchdog_estimated is 1, an upper bound of it";
         counter Seconds QUEUE "rocewatch_pfc_tx_pause_seconds_total"
-            "Time this port held its peer on the priority by sending PFC pause: this host is the slow one";
+            "Time this port held its peer on the priority by sending PFC pause: this host is the slow one; where rocewatch_watchdog_estimated is 1, an upper bound of it";
         counter Count QUEUE "rocewatch_pfc_rx_pause_frames_total"
             "PFC frames received for the priority; XON may be among them, so frames alone prove no storm";
         counter Count QUEUE "rocewatch_pfc_tx_pause_frames_total"
@@ -91,7 +91,7 @@ pub(super) const FAMILIES: &[Family] = families! {
     }
     Congestion {
         counter Count PORT "rocewatch_ecn_marked_packets_received_total"
-            "RoCE packets received with the congestion mark, of a LAG those of all slaves under the bond's name: a share of the RDMA packets received only where all labels are equal";
+            "RoCE packets received with the congestion mark; of a LAG, by all its slaves, under the bond's name: to be divided by RDMA packets only where all labels are equal";
         counter Count QUEUE "rocewatch_priority_ecn_marked_packets_total"
             "Packets of the priority marked by this NIC itself because its host is slow; no mark of the fabric";
         counter Count PORT "rocewatch_cnp_sent_total"
