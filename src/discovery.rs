@@ -8,7 +8,6 @@ use std::time::Duration;
 use rocewatch_core::drivers;
 use rocewatch_core::ids::PortKey;
 use rocewatch_core::input::{BoundPort, Input, PortDcb, PortLink, PortPause};
-
 use rocewatch_core::snapshot::Snapshot;
 use rocewatch_core::units::MonoTime;
 use tokio::sync::watch;
@@ -118,7 +117,7 @@ impl Discovery {
         for (id, known) in &self.known {
             let Some(topics) = topics_of(wake, *id, known) else { continue };
             if let Some(facts) = &known.facts {
-                topics.iter().for_each(|topic| facts.is_stale(*topic));
+                topics.iter().for_each(|topic| facts.ask_again(*topic));
             }
             self.names_are_stale(known.port);
         }
@@ -212,7 +211,7 @@ impl Discovery {
         known.seen = seen.clone();
         // Changes may have been told under the new name before it was known here.
         if let Some(facts) = &known.facts {
-            Topic::ALL.iter().for_each(|topic| facts.is_stale(*topic));
+            Topic::ALL.iter().for_each(|topic| facts.ask_again(*topic));
         }
         known.rdma = rdma.clone();
         self.start(port, &seen, rdma.as_ref());
@@ -233,7 +232,7 @@ impl Discovery {
         let facts = self.known.get(&id).and_then(|known| known.facts.as_ref());
         if let Some(facts) = facts.filter(|_| before.carrier != seen.carrier) {
             // Why the link is down, or how often it was.
-            facts.is_stale(Topic::Ethtool);
+            facts.ask_again(Topic::Ethtool);
         }
         if before.pfc != seen.pfc || before.pause != seen.pause {
             self.names_are_stale(port);

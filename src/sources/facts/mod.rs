@@ -141,8 +141,8 @@ impl Facts {
         self.device.as_ref()
     }
 
-    /// Asks about `topic` at once.
-    pub fn is_stale(&self, topic: Topic) {
+    /// Asks about `topic` at once, whenever it was asked last.
+    pub fn ask_again(&self, topic: Topic) {
         self.shared.stale[topic as usize].store(true, Ordering::Relaxed);
         self.thread.unpark();
     }
