@@ -101,7 +101,8 @@ impl Worker {
     fn order(&mut self, now: MonoTime) -> Option<Reading> {
         let earlier = self.receive(Duration::ZERO);
         if !self.is_busy {
-            self.is_busy = self.orders.send(now).is_ok();
+            self.is_alive = self.orders.send(now).is_ok();
+            self.is_busy = self.is_alive;
             self.ordered_at = now;
         }
         earlier
