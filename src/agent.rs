@@ -27,10 +27,10 @@ use crate::export::stats::{AgentStats, Collector};
 use crate::guard::Asker;
 use crate::http::{AppState, EventHub, Limits, bind, serve};
 use crate::node::Node;
+use crate::notifications;
 use crate::recorder::{IncidentLimits, Incidents, Recorder};
 use crate::runtime::{EventSink, INPUTS_MAX, Outlets, Pollers, Runtime};
 use crate::sources::{Feed, RdmaCounters};
-use crate::tidings;
 
 /// How often the host is looked at.
 const HOST_EVERY: Duration = Duration::from_secs(5);
@@ -122,8 +122,8 @@ pub fn run<F: Future<Output = ()>>(
         };
         let server = tokio::spawn(serve(listeners, state, stop.clone()));
         if watches == Watch::Kernel {
-            tokio::spawn(tidings::of_links(agent.wakes.clone()));
-            tokio::spawn(tidings::of_settings(agent.wakes.clone()));
+            tokio::spawn(notifications::of_links(agent.wakes.clone()));
+            tokio::spawn(notifications::of_settings(agent.wakes.clone()));
         }
         started(&addresses);
         let decides = agent.decides.clone();

@@ -10,7 +10,7 @@ pub mod sys;
 pub mod sources;
 pub mod node;
 pub mod discovery;
-pub mod tidings;
+pub mod notifications;
 pub mod runtime;
 pub mod actuate;
 pub mod guard;

@@ -3,11 +3,11 @@
 use netlink_sys::protocols::NETLINK_ROUTE;
 
 use super::link::{Link, name_of};
+use super::multicast::{Subscription, Watch};
 use super::netdev::NetdevName;
 use super::netlink::NetlinkError;
 use super::netlink_wire::{Frame, Malformed, attributes};
 use super::uapi::*;
-use super::watch::{Subscription, Watch};
 
 /// What happened to a link. It tells that something changed, not what: the caller asks for the rest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,8 +105,8 @@ fn dcb_name(payload: &[u8]) -> Result<Option<NetdevName>, Malformed> {
 #[cfg(test)]
 mod tests {
     use super::super::link::tests::payload;
+    use super::super::multicast::events;
     use super::super::netlink_wire::tests::{attribute, message};
-    use super::super::watch::events;
     use super::*;
 
     fn decoded(datagram: &[u8]) -> Vec<LinkEvent> {

@@ -12,7 +12,7 @@ pub mod ethtool;
 
 pub mod netlink_wire;
 pub mod netlink;
-mod watch;
+mod multicast;
 pub mod link;
 pub mod rtnl;
 pub mod link_watch;

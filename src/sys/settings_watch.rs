@@ -5,11 +5,11 @@ use std::time::Duration;
 use netlink_sys::protocols::NETLINK_GENERIC;
 
 use super::genl::{Family, resolve, split};
+use super::multicast::{Subscription, Watch};
 use super::netdev::BusDevice;
 use super::netlink::{Netlink, NetlinkError};
 use super::netlink_wire::{Frame, Malformed};
 use super::uapi::*;
-use super::watch::{Subscription, Watch};
 use super::{devlink, ethtool_genl};
 
 /// What happened to settings. It tells that something changed, not what: the caller asks for the rest.
@@ -115,8 +115,8 @@ impl SettingsWatch {
 
 #[cfg(test)]
 mod tests {
+    use super::super::multicast::events;
     use super::super::netlink_wire::tests::{attribute, message};
-    use super::super::watch::events;
     use super::*;
 
     const ETHTOOL: u16 = 20;
