@@ -7,7 +7,7 @@ use rocewatch_core::units::MonoTime;
 
 use super::crew::Crew;
 use super::reader::Reader;
-use super::told::ToldOfNode;
+use super::log::NodeLog;
 use super::tree::RdmaTree;
 use super::{RdmaView, Wanted, kernel, lag};
 use crate::config::{DeviceFilter, Pattern};
@@ -20,7 +20,7 @@ pub struct RdmaCounters {
     wanted: Wanted,
     source: Source,
     failed: Option<String>,
-    told: ToldOfNode,
+    log: NodeLog,
 }
 
 enum Source {
@@ -45,8 +45,8 @@ impl RdmaCounters {
     }
 
     fn of(sysfs: &Path, source: Source) -> Self {
-        let (wanted, told) = (Wanted::default(), ToldOfNode::default());
-        Self { sysfs: sysfs.to_owned(), wanted, source, failed: None, told }
+        let (wanted, log) = (Wanted::default(), NodeLog::default());
+        Self { sysfs: sysfs.to_owned(), wanted, source, failed: None, log }
     }
 
     /// Only of what `devices` admits by the name of RDMA device or netdev; of names without a metric those of `raw`.
@@ -90,7 +90,7 @@ impl RdmaCounters {
             Source::Kernel(_) => kernel::is_exclusive(),
             Source::Tree(_) => None,
         };
-        self.told.found(&reading, &tree, is_exclusive);
+        self.log.found(&reading, &tree, is_exclusive);
         self.failed = reading.failed;
         reading.views
     }

@@ -8,7 +8,7 @@ use crate::sources::ReadError;
 
 /// What was said about the node and still is so.
 #[derive(Debug, Default)]
-pub(super) struct ToldOfNode {
+pub(super) struct NodeLog {
     presence: Option<Presence>,
     hidden: BTreeSet<String>,
     shared: BTreeSet<(String, String)>,
@@ -17,7 +17,7 @@ pub(super) struct ToldOfNode {
 
 /// What was said about ports and still is so.
 #[derive(Debug, Default)]
-pub(super) struct Told {
+pub(super) struct PortsLog {
     not_listed: Option<String>,
     unsupported: BTreeSet<String>,
     silent: BTreeMap<Key, String>,
@@ -35,7 +35,7 @@ enum Presence {
     Devices,
 }
 
-impl ToldOfNode {
+impl NodeLog {
     /// What there is. Of a node without visible devices `is_exclusive` tells whether another namespace may have them.
     pub(super) fn found(
         &mut self,
@@ -78,7 +78,7 @@ impl ToldOfNode {
     }
 }
 
-impl Told {
+impl PortsLog {
     /// Which ports there are.
     pub(super) fn looked(&mut self, ports: &[RdmaView]) {
         let is_there = |key: &Key| ports.iter().any(|port| key_of(port) == *key);

@@ -14,7 +14,7 @@ mod tree;
 mod kernel;
 mod lag;
 mod follow;
-mod told;
+mod log;
 mod reader;
 mod crew;
 mod counters;

@@ -9,7 +9,7 @@ use rocewatch_core::units::MonoTime;
 
 use super::follow::Followed;
 use super::kernel::{Answer, RdmaKernel};
-use super::told::Told;
+use super::log::PortsLog;
 use super::tree::{Found, RdmaTree};
 use super::{Key, RdmaView, Reading, Sample, Wanted, key_of};
 use crate::config::Admission;
@@ -39,7 +39,7 @@ pub(super) struct Reader {
     /// At the last look.
     sight: Option<Sight>,
     read_at: Option<MonoTime>,
-    told: Told,
+    log: PortsLog,
 }
 
 /// A port between two looks.
@@ -78,7 +78,7 @@ impl Reader {
             followed: BTreeMap::new(),
             sight: None,
             read_at: None,
-            told: Told::default(),
+            log: PortsLog::default(),
         }
     }
 
@@ -122,7 +122,7 @@ impl Reader {
             let names = [port.device.as_str(), port.netdev.as_str()].into_iter().chain(bond.as_deref());
             port.excluded = self.wanted.devices.admission(names) == Admission::Refused;
         }
-        self.told.looked(&found.ports);
+        self.log.looked(&found.ports);
         self.followed.retain(|key, _| found.ports.iter().any(|port| key_of(port) == *key));
         let (tree, mut unsupported) = (&self.tree, BTreeSet::new());
         let ports = found.ports.into_iter().map(|facts| {
@@ -139,7 +139,7 @@ impl Reader {
         });
         self.ports = ports.collect();
         self.hidden = found.hidden;
-        self.told.unsupported(unsupported);
+        self.log.unsupported(unsupported);
     }
 
     /// What there is, by the kernel or, where that does not answer, by the tree.
@@ -150,7 +150,7 @@ impl Reader {
         let result = kernel.look(&self.tree, |name| name == device);
         let trouble = result.as_ref().err().or(kernel.troubles.first());
         reading.failed = trouble.map(ReadError::label);
-        self.told.listed(device, trouble);
+        self.log.listed(device, trouble);
         match result {
             Ok(found) => found.unwrap_or_default(),
             Err(_) => self.tree.look(|name| name == device),
@@ -193,17 +193,17 @@ impl Reader {
         let answer = asked.map_or(Answer::Files(None), |(_, kernel)| kernel.counters(port));
         match answer {
             Answer::Sample(sample) => {
-                self.told.answered(port);
+                self.log.answered(port);
                 return sample;
             }
             Answer::Failed(error) => {
-                self.told.silent(port, &error);
+                self.log.silent(port, &error);
                 reading.failed = Some(error.label());
                 let unread = vec![("hw_counters".to_owned(), error.label())];
                 return Sample { unread, ..Sample::default() };
             }
             Answer::Files(Some(error)) => {
-                self.told.refused(port, &error);
+                self.log.refused(port, &error);
                 // It may have gone.
                 self.sight = None;
             }
