@@ -355,9 +355,9 @@ impl Engine {
     pub(super) fn health(&mut self, health: PortHealth) {
         let Some(port) = self.ports.get_mut(&health.port) else { return };
         if health.in_error {
-            port.reporter_in_error = Some(health.reporter);
-        } else if port.reporter_in_error.as_ref() == Some(&health.reporter) {
-            port.reporter_in_error = None;
+            port.reporters_in_error.insert(health.reporter);
+        } else {
+            port.reporters_in_error.remove(&health.reporter);
         }
     }
 

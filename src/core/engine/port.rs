@@ -1,6 +1,6 @@
 //! One port: what is known of it, and how a reading of it becomes evidence for its queues.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -45,7 +45,7 @@ pub(super) struct Port {
     pub(super) owner: DcbOwner,
     pub(super) pause: Option<PauseConfig>,
     pub(super) prevention_timeout_ms: Option<u16>,
-    pub(super) reporter_in_error: Option<String>,
+    pub(super) reporters_in_error: BTreeSet<String>,
     pub(super) in_band: bool,
     pub(super) maintenance_until: Option<MonoTime>,
     pub(super) last_at: Option<MonoTime>,
@@ -131,7 +131,7 @@ impl Port {
             owner: DcbOwner::Host,
             pause: None,
             prevention_timeout_ms: None,
-            reporter_in_error: None,
+            reporters_in_error: BTreeSet::new(),
             in_band: false,
             maintenance_until: None,
             last_at: None,

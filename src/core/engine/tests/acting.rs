@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::action::{ActionResult, Op, UndoResult};
-use crate::input::{GuardAnswer, Maintenance, PortPause};
+use crate::input::{GuardAnswer, Maintenance, PortHealth, PortPause};
 use crate::units::Priority;
 
 fn storm(bench: &mut Bench) {
@@ -119,7 +119,7 @@ fn what_the_port_does_not_offer_is_unsupported_and_the_next_rung_comes_at_the_ne
 #[test]
 fn an_ineffective_action_leads_to_the_next_rung_after_the_hold_off() {
     let mut bench = gentle(acting(&[ActionKind::PfcOff, ActionKind::DevlinkRecover]));
-    bench.tell(Input::Health(crate::input::PortHealth { port: PORT, reporter: "tx".into(), in_error: true }));
+    bench.tell(Input::Health(PortHealth { port: PORT, reporter: "tx".into(), in_error: true }));
     let settings = Settings { disruption_max: Disruption::Device, ..bench.engine.settings().clone() };
     bench.tell(Input::Reconfigure(Box::new(settings)));
     storm(&mut bench);
@@ -131,6 +131,19 @@ fn an_ineffective_action_leads_to_the_next_rung_after_the_hold_off() {
     bench.run(110, STUCK);
     // The next rung disrupts the device: it waits for the guard first.
     assert_eq!(bench.asked, 1);
+}
+
+#[test]
+fn a_reporter_that_is_well_again_hides_no_other_that_is_not() {
+    let mut bench = gentle(acting(&[ActionKind::DevlinkRecover]));
+    let settings = Settings { disruption_max: Disruption::Device, ..bench.engine.settings().clone() };
+    bench.tell(Input::Reconfigure(Box::new(settings)));
+    for (reporter, in_error) in [("tx", true), ("rx", true), ("rx", false)] {
+        bench.tell(Input::Health(PortHealth { port: PORT, reporter: reporter.into(), in_error }));
+    }
+    storm(&mut bench);
+    // Nothing to recover would be a veto.
+    assert_eq!((bench.vetoes(), bench.asked), (Vec::new(), 1));
 }
 
 #[test]
