@@ -193,7 +193,8 @@ impl Reader {
         let stale = self.pace.names_stale.swap(false, Ordering::Relaxed);
         let old = self.bound.as_ref().is_none_or(|(_, _, at)| now.since(*at) >= NAMES_AGE_MAX);
         if stale || old {
-            self.bind(now)?;
+            // Names that could not be had are as stale as before.
+            self.bind(now).inspect_err(|_| self.pace.names_stale.store(true, Ordering::Relaxed))?;
         }
         let began = clock::now();
         match self.source.read(&mut self.values) {
@@ -348,6 +349,45 @@ mod tests {
             Some(bound.refresh)
         });
         assert_eq!(told.take(2).collect::<Vec<_>>(), [None, Some(SourceRefresh::Never)]);
+        pace.stop.store(true, Ordering::Relaxed);
+    }
+
+    /// Whose names change while they cannot be had.
+    struct Renaming {
+        pace: Arc<Pace>,
+        asked: u32,
+    }
+
+    impl Source for Renaming {
+        fn names(&mut self) -> Result<Vec<String>, ReadError> {
+            self.asked += 1;
+            match self.asked {
+                1 => Ok(vec!["rx_prio3_pause".into()]),
+                2 => Err(ReadError::Unsupported),
+                _ => Ok(vec!["rx_prio4_pause".into()]),
+            }
+        }
+
+        fn read(&mut self, values: &mut Vec<u64>) -> Result<(), ReadError> {
+            if self.asked == 1 {
+                self.pace.names_stale.store(true, Ordering::Relaxed);
+            }
+            *values = vec![u64::from(self.asked)];
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn stale_names_that_cannot_be_had_are_not_taken_for_the_new_ones() {
+        let pace = Arc::new(Pace { interval_ns: AtomicU64::new(1_000_000), ..Pace::default() });
+        let taken = read(Box::new(Renaming { pace: Arc::clone(&pace), asked: 0 }), &pace);
+        let told = taken.iter().map(|input| match input {
+            Input::Bound(_) => "names",
+            Input::Reading(_) => "values",
+            _ => "failure",
+        });
+        let told = told.skip_while(|told| *told != "failure").take(3).collect::<Vec<_>>();
+        assert_eq!(told, ["failure", "names", "values"]);
         pace.stop.store(true, Ordering::Relaxed);
     }
 
