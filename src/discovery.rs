@@ -71,6 +71,12 @@ struct RdmaName {
 /// does.
 const RDMA_PATIENCE: Duration = Duration::from_secs(1);
 
+/// The least time from one look to the next. The first event of a burst is a reason to look at once; a list of links
+/// is made under the kernel's lock, and must not be asked for as often as containers come and go.
+const LOOKS_APART: Duration = Duration::from_millis(100);
+/// Events that are taken for one reason to look, besides those before its time.
+const BURST_MAX: usize = 1024;
+
 /// See the module.
 pub struct Discovery {
     node: Box<dyn Node>,
@@ -91,20 +97,33 @@ impl Discovery {
     pub fn run(mut self, wakes: &Receiver<Wake>) {
         self.reach.feed.stats.wait_for_rdma(RDMA_PATIENCE);
         loop {
+            let looked_at = clock::now();
             self.look();
             match wakes.recv_timeout(self.node.pace()) {
                 Ok(Wake::Stop) | Err(RecvTimeoutError::Disconnected) => return self.stop(),
                 Ok(wake) => self.heed(&wake),
-                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Timeout) => continue,
             }
-            // A burst of events is one reason to look.
-            for wake in wakes.try_iter().take(1024) {
-                match wake {
-                    Wake::Stop => return self.stop(),
-                    Wake::Changed | Wake::Dcb(_) | Wake::Settings(_) => self.heed(&wake),
-                }
+            if !self.hear_out(wakes, looked_at + LOOKS_APART) {
+                return self.stop();
             }
         }
+    }
+
+    /// Takes what is waiting and what comes before `until`: a burst of events is one reason to look. False if the agent
+    /// ends.
+    fn hear_out(&self, wakes: &Receiver<Wake>, until: MonoTime) -> bool {
+        let mut late = 0;
+        while late < BURST_MAX {
+            let now = clock::now();
+            late += usize::from(now >= until);
+            match wakes.recv_timeout(until.since(now)) {
+                Ok(Wake::Stop) | Err(RecvTimeoutError::Disconnected) => return false,
+                Ok(wake) => self.heed(&wake),
+                Err(RecvTimeoutError::Timeout) => return true,
+            }
+        }
+        true
     }
 
     /// Nothing is read any more; a read that hangs is left to itself.
@@ -377,9 +396,60 @@ fn settings_of(port: PortKey, seen: &Seen) -> Vec<Input> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Mutex;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::mpsc::{channel, sync_channel};
+
+    use rocewatch_core::ids::PortIdentity;
+
     use super::*;
+    use crate::actuate::Journal;
+    use crate::export::stats::AgentStats;
     use crate::sources::Lag;
     use crate::sys::netdev::BusDevice;
+
+    /// Without devices; counts how often they are listed.
+    struct Empty(Arc<AtomicUsize>);
+
+    impl Node for Empty {
+        fn scan(&mut self) -> Result<Vec<Seen>, NodeError> {
+            self.0.fetch_add(1, Ordering::Relaxed);
+            Ok(Vec::new())
+        }
+
+        fn identity(&mut self, _seen: &Seen) -> PortIdentity {
+            PortIdentity::default()
+        }
+
+        fn source(&mut self, _seen: &Seen) -> Result<Option<Box<dyn Source>>, NodeError> {
+            Ok(None)
+        }
+    }
+
+    #[test]
+    fn a_storm_of_events_is_one_reason_to_look_again() {
+        let looks = Arc::new(AtomicUsize::new(0));
+        let (inputs, _taken) = sync_channel(16);
+        let stats = Arc::new(AgentStats::default());
+        stats.note_rdma(Vec::new());
+        let (_snapshots, seen) = watch::channel(Arc::new(Snapshot::default()));
+        let actuator = Actuator::new(Arc::new(Mutex::new(Journal::absent())), inputs.clone());
+        let reach = Reach {
+            feed: Feed { inputs, stats, collector: Collector::Ethtool },
+            pollers: Arc::default(),
+            actuator: Arc::new(actuator),
+            filter: DeviceFilter::default(),
+            raw: Pattern::default(),
+            interval: Duration::from_secs(1),
+            snapshots: seen,
+        };
+        let (wakes, woken) = channel();
+        (0..20 * BURST_MAX).for_each(|_| wakes.send(Wake::Changed).unwrap());
+        wakes.send(Wake::Stop).unwrap();
+        Discovery::new(Box::new(Empty(Arc::clone(&looks))), reach).run(&woken);
+        let looks = looks.load(Ordering::Relaxed);
+        assert!((1..5).contains(&looks), "{looks}");
+    }
 
     #[test]
     fn a_change_concerns_the_device_it_is_told_of_and_lost_news_concern_all() {

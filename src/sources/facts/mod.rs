@@ -30,6 +30,9 @@ use told::Told;
 /// often at most.
 const UNKNOWN_WAIT: Duration = Duration::from_millis(100);
 
+/// The least time from one question about a topic to the next, however often a change is told of.
+const ASKED_APART: Duration = Duration::from_millis(100);
+
 /// After a question that failed, as during a reset: it is over in seconds.
 const FAILED_WAIT: Duration = Duration::from_secs(5);
 
@@ -155,6 +158,43 @@ impl Drop for Facts {
     }
 }
 
+/// When to ask about what.
+#[derive(Debug)]
+struct Agenda {
+    due: [MonoTime; Topic::ALL.len()],
+    /// Not before then, whatever changes.
+    soonest: [MonoTime; Topic::ALL.len()],
+}
+
+impl Default for Agenda {
+    fn default() -> Self {
+        let at_once = [MonoTime::ZERO; Topic::ALL.len()];
+        Self { due: at_once, soonest: at_once }
+    }
+}
+
+impl Agenda {
+    /// As soon as may be, for something has changed.
+    fn hurry(&mut self, topic: Topic) {
+        let topic = topic as usize;
+        self.due[topic] = self.due[topic].min(self.soonest[topic]);
+    }
+
+    fn is_due(&self, topic: Topic, now: MonoTime) -> bool {
+        now >= self.due[topic as usize]
+    }
+
+    fn asked(&mut self, topic: Topic, now: MonoTime, wait: Duration) {
+        self.due[topic as usize] = now + wait;
+        self.soonest[topic as usize] = now + ASKED_APART;
+    }
+
+    /// When something is due.
+    fn next(&self) -> MonoTime {
+        self.due.iter().min().copied().unwrap_or(MonoTime::ZERO)
+    }
+}
+
 struct Asker {
     port: PortKey,
     kernel: KernelFacts,
@@ -171,18 +211,20 @@ struct Asker {
 impl Asker {
     fn run(mut self) {
         let mut facts = PortFacts::default();
-        let mut due = [MonoTime::ZERO; Topic::ALL.len()];
+        let mut agenda = Agenda::default();
         while !self.shared.stop.load(Ordering::Relaxed) {
             for topic in Topic::ALL {
-                let stale = self.shared.stale[topic as usize].swap(false, Ordering::Relaxed);
-                if stale || clock::now() >= due[topic as usize] {
+                if self.shared.stale[topic as usize].swap(false, Ordering::Relaxed) {
+                    agenda.hurry(topic);
+                }
+                if agenda.is_due(topic, clock::now()) {
                     let wait = self.look(topic, &mut facts);
-                    due[topic as usize] = clock::now() + wait;
+                    agenda.asked(topic, clock::now(), wait);
                 }
                 // The next topic may hang.
                 self.tell(&facts);
             }
-            let next = due.iter().min().copied().unwrap_or(MonoTime::ZERO).since(clock::now());
+            let next = agenda.next().since(clock::now());
             thread::park_timeout(if self.is_known { next } else { next.min(UNKNOWN_WAIT) });
         }
     }
@@ -227,5 +269,28 @@ impl Asker {
             // The engine is gone only when the agent ends.
             let _ = self.reach.feed.inputs.send(input);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_change_is_asked_about_at_once_and_a_storm_of_them_ten_times_a_second() {
+        let mut agenda = Agenda::default();
+        let mut asked = Vec::new();
+        agenda.asked(Topic::Dcb, MonoTime::ZERO, Topic::Dcb.period());
+        for millis in 1000..2000 {
+            agenda.hurry(Topic::Dcb);
+            let now = MonoTime::from_millis(millis);
+            if agenda.is_due(Topic::Dcb, now) {
+                agenda.asked(Topic::Dcb, now, Topic::Dcb.period());
+                asked.push(millis);
+            }
+        }
+        assert_eq!((asked[0], asked.len()), (1000, 10));
+        // The last change is not forgotten.
+        assert!(agenda.is_due(Topic::Dcb, MonoTime::from_millis(2000)));
     }
 }
