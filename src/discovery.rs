@@ -351,7 +351,12 @@ fn rdma_name(views: &[RdmaView], seen: &Seen) -> Option<RdmaName> {
         // Whom it serves is not known: all slaves.
         None => seen.bond.as_ref().is_some_and(|bond| view.netdev == *bond),
     };
-    let own = views.iter().find(|view| view.netdev == seen.netdev);
+    // A number stays through a change of name, which the RDMA ports are told of later.
+    let is_own = |view: &&RdmaView| match (view.ifindex, &view.lag) {
+        (Some(ifindex), None) => u64::from(ifindex) == seen.id,
+        (_, Some(_)) | (None, None) => view.netdev == seen.netdev,
+    };
+    let own = views.iter().find(is_own);
     let view = own.or_else(|| views.iter().find(serves))?;
     let RdmaView { device, port, link_layer, .. } = view.clone();
     Some(RdmaName { device, port, link_layer })
@@ -479,6 +484,19 @@ mod tests {
 
     fn device(views: &[RdmaView], seen: &Seen) -> Option<String> {
         rdma_name(views, seen).map(|rdma| rdma.device)
+    }
+
+    #[test]
+    fn two_devices_that_have_exchanged_their_names_keep_their_rdma_devices() {
+        let of = |device: &str, netdev: &str, ifindex| RdmaView {
+            ifindex: Some(ifindex),
+            ..view(device, netdev, &[])
+        };
+        let views = [of("mlx5_0", "eth0", 1), of("mlx5_1", "eth1", 2)];
+        let named = |netdev: &str, id| device(&views, &Seen { id, ..seen(netdev, None) });
+        assert_eq!(named("eth1", 1), Some("mlx5_0".into()));
+        assert_eq!(named("eth0", 2), Some("mlx5_1".into()));
+        assert_eq!(named("eth0", 3), None, "another device has come under the name");
     }
 
     #[test]
