@@ -78,3 +78,27 @@ fn a_negative_numa_node_is_absent() {
     fs::write(device.join("numa_node"), "-1\n").unwrap();
     assert_eq!(SysfsNet::new(root.path()).numa_node(name("eth0")), None);
 }
+
+#[test]
+fn a_pipe_or_a_file_without_end_in_place_of_a_fact_holds_nobody_up() {
+    let root = tempfile::tempdir().unwrap();
+    let class = root.path().join("class/net/eth0");
+    fs::create_dir_all(&class).unwrap();
+    let pipe = class.join("carrier_changes");
+    rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+    symlink("/dev/zero", class.join("speed")).unwrap();
+    let sysfs = SysfsNet::new(root.path());
+    assert_eq!(sysfs.carrier_changes(name("eth0")), None);
+    assert_eq!(sysfs.speed_mbps(name("eth0")), None);
+}
+
+#[test]
+fn devices_are_listed_by_their_names() {
+    let root = tempfile::tempdir().unwrap();
+    let sysfs = SysfsNet::new(root.path());
+    assert!(sysfs.names().is_empty());
+    for netdev in ["eth1", "eth0"] {
+        fs::create_dir_all(root.path().join("class/net").join(netdev)).unwrap();
+    }
+    assert_eq!(sysfs.names().into_iter().collect::<Vec<_>>(), ["eth0", "eth1"]);
+}

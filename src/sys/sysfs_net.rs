@@ -1,10 +1,20 @@
 //! What only sysfs tells of a network device. Each fact is one file, and a file that is absent or cannot be read is a
 //! fact that is not known.
 
-use std::fs;
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{Mode, OFlags};
+
 use super::netdev::{BusDevice, NetdevName};
+
+/// More network devices than a node has.
+const NAMES_MAX: usize = 65_536;
+
+/// No file of sysfs that holds text is longer than a page.
+const FILE_MAX: u64 = 4096;
 
 /// The sysfs tree of a machine. Shows the network devices of the namespace in which it was mounted.
 #[derive(Clone, Debug)]
@@ -65,21 +75,40 @@ impl SysfsNet {
     /// The slaves of `bond`; none if it is no bond.
     #[must_use]
     pub fn slaves(&self, bond: NetdevName) -> Vec<String> {
-        let slaves = fs::read_to_string(self.path(bond, "bonding/slaves")).unwrap_or_default();
+        let slaves = self.text(bond, "bonding/slaves").unwrap_or_default();
         slaves.split_whitespace().map(str::to_owned).collect()
     }
 
     /// Whether `netdev` stands for a virtual or a sub-function on the switch inside the NIC ("pf0vf1", "c1pf0sf7").
     #[must_use]
     pub fn is_representor(&self, netdev: NetdevName) -> bool {
-        let name = fs::read_to_string(self.path(netdev, "phys_port_name")).unwrap_or_default();
+        let name = self.text(netdev, "phys_port_name").unwrap_or_default();
         name.split_once("pf").is_some_and(|(_, function)| function.contains("vf") || function.contains("sf"))
     }
 
     /// The number in a file; `None` if it is negative, which in these files is "unknown".
     fn number(&self, netdev: NetdevName, file: &str) -> Option<u32> {
-        let text = fs::read_to_string(self.path(netdev, file)).ok()?;
-        text.trim().parse().ok()
+        self.text(netdev, file)?.trim().parse().ok()
+    }
+
+    /// What stands in a file. The tree may be anything that a path leads to: a pipe holds nobody up, and what has no end
+    /// is no fact.
+    fn text(&self, netdev: NetdevName, file: &str) -> Option<String> {
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+        let file = File::from(rustix::fs::open(self.path(netdev, file), flags, Mode::empty()).ok()?);
+        if !file.metadata().ok()?.is_file() {
+            return None;
+        }
+        let mut text = String::new();
+        file.take(FILE_MAX).read_to_string(&mut text).ok()?;
+        Some(text)
+    }
+
+    /// The names of all network devices.
+    #[must_use]
+    pub fn names(&self) -> BTreeSet<String> {
+        let Ok(entries) = fs::read_dir(&self.class_net) else { return BTreeSet::new() };
+        entries.flatten().take(NAMES_MAX).filter_map(|entry| entry.file_name().into_string().ok()).collect()
     }
 
     /// The last part of where a symbolic link leads.
