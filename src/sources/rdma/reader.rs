@@ -56,12 +56,15 @@ struct Sight {
     at: MonoTime,
     /// How often the links of the ports have come or gone.
     carriers: BTreeMap<String, u32>,
+    /// The network devices there are, where a port is joined to none: one that comes may be its own.
+    netdevs: Option<BTreeSet<String>>,
 }
 
 impl Sight {
     /// Whether what was found then may be otherwise by `now`.
     fn is_over(&self, now: &Self) -> bool {
-        now.at.since(self.at) >= LOOK_EVERY || now.carriers != self.carriers
+        let may_join = now.netdevs.is_some() && now.netdevs != self.netdevs;
+        now.at.since(self.at) >= LOOK_EVERY || now.carriers != self.carriers || may_join
     }
 }
 
@@ -91,10 +94,13 @@ impl Reader {
     pub(super) fn read(&mut self, now: MonoTime) -> Reading {
         let span = self.read_at.replace(now).map_or(Duration::ZERO, |before| now.since(before));
         let limit = GROWTH_PER_SECOND.saturating_mul(span.as_secs() + 1);
-        let mut sight = Sight { at: now, carriers: self.carriers() };
+        let is_unjoined = self.ports.iter().any(|port| port.facts.netdev.is_empty());
+        let netdevs = is_unjoined.then(|| self.net.names());
+        let mut sight = Sight { at: now, carriers: self.carriers(), netdevs };
         let mut reading = Reading::default();
         // Files in a directory cost nothing and may change at any time.
         if self.asked.is_none() || self.sight.as_ref().is_none_or(|last| last.is_over(&sight)) {
+            sight.netdevs.get_or_insert_with(|| self.net.names());
             self.look(&mut reading);
             // Those of ports that are new; a link that changed during the look is one to look at again.
             let unseen =
@@ -225,7 +231,8 @@ mod tests {
     use super::*;
 
     fn sight(millis: u64, changes: u32) -> Sight {
-        Sight { at: MonoTime::from_millis(millis), carriers: [("eth0".to_owned(), changes)].into() }
+        let carriers = [("eth0".to_owned(), changes)].into();
+        Sight { at: MonoTime::from_millis(millis), carriers, netdevs: None }
     }
 
     #[test]
@@ -234,5 +241,18 @@ mod tests {
         for (now, over) in [(sight(10_999, 4), false), (sight(11_000, 4), true), (sight(2000, 5), true)] {
             assert_eq!(last.is_over(&now), over, "{:?} {:?}", now.at, now.carriers);
         }
+    }
+
+    #[test]
+    fn a_port_without_a_netdev_is_looked_at_when_one_comes() {
+        let with = |millis, netdevs: Option<&[&str]>| {
+            let netdevs = netdevs.map(|names| names.iter().map(|&name| name.to_owned()).collect());
+            Sight { netdevs, ..sight(millis, 4) }
+        };
+        let last = with(1000, Some(&["lo"]));
+        assert!(!last.is_over(&with(2000, Some(&["lo"]))));
+        assert!(last.is_over(&with(2000, Some(&["lo", "eth1"]))));
+        // All ports are joined.
+        assert!(!last.is_over(&with(2000, None)));
     }
 }
