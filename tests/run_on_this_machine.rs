@@ -188,3 +188,18 @@ fn an_agent_that_was_told_to_end_leaves_with_0_and_a_second_one_beside_it_only_o
     let warned: serde_json::Value = serde_json::from_str(&warned.expect("it says so")).unwrap();
     assert_eq!(warned["mode"], "observe");
 }
+
+#[test]
+fn the_agent_may_open_as_many_files_as_the_system_gives_for_the_asking() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    // What most systems give a process that does not ask.
+    let current = limit.maximum.map_or(1024, |maximum| maximum.min(1024));
+    setrlimit(Resource::Nofile, Rlimit { current: Some(current), ..limit }).unwrap();
+    let root = tempfile::tempdir().unwrap();
+    fs::create_dir(root.path().join("net")).unwrap();
+    let agent = Agent::start(&["run", "--source.directory", root.path().to_str().unwrap()]);
+    let wanted = limit.maximum.map_or(65_536, |maximum| maximum.min(65_536));
+    let allowed = agent.wait_for("the limit", |page| value(page, "process_max_fds"));
+    assert_eq!(allowed, wanted.max(current) as f64);
+}

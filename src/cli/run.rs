@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::Exit;
@@ -14,6 +15,9 @@ use crate::export::stats::Collector;
 use crate::node::{DirectoryNode, KernelNode};
 use crate::sources::RdmaCounters;
 use crate::telemetry;
+
+/// Files that are enough for all ports of a node with thousands of containers. A port takes five.
+const FILES_WANTED: u64 = 65_536;
 
 /// What `run` takes.
 #[derive(Clone, Debug, Args)]
@@ -36,6 +40,7 @@ pub fn run(args: RunArgs) -> anyhow::Result<Exit> {
     for warning in config.warnings() {
         tracing::warn!("{warning}");
     }
+    ask_for_files();
     let place = place(&config)?;
     let setup = Setup { config, place, sinks: vec![Box::new(EventLog)], record: args.record };
     agent::run(setup, told_to_end, |addresses| {
@@ -44,6 +49,16 @@ pub fn run(args: RunArgs) -> anyhow::Result<Exit> {
         }
     })?;
     Ok(Exit::Fine)
+}
+
+/// As many open files as the system gives for the asking: unasked it is often 1024, which some 200 ports use up.
+fn ask_for_files() {
+    let limit = getrlimit(Resource::Nofile);
+    let wanted = limit.maximum.map_or(FILES_WANTED, |maximum| maximum.min(FILES_WANTED));
+    let Some(current) = limit.current.filter(|current| *current < wanted) else { return };
+    if let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: Some(wanted), ..limit }) {
+        tracing::warn!(%error, current, "no more open files can be had");
+    }
 }
 
 /// Where the configuration says that the ports are. Beside a directory nothing else is read.
