@@ -6,8 +6,8 @@ use std::time::Duration;
 use rocewatch_core::units::MonoTime;
 
 use super::crew::Crew;
-use super::reader::Reader;
 use super::log::NodeLog;
+use super::reader::Reader;
 use super::tree::RdmaTree;
 use super::{RdmaView, Wanted, kernel, lag};
 use crate::config::{DeviceFilter, Pattern};
