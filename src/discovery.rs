@@ -243,11 +243,9 @@ impl Discovery {
         let before = std::mem::replace(&mut known.seen, seen.clone());
         self.note_stats(port, &seen);
         self.say(Input::Link(link_of(port, &seen)));
-        for input in
-            settings_of(port, &seen).into_iter().filter(|input| !settings_of(port, &before).contains(input))
-        {
-            self.say(input);
-        }
+        let told = settings_of(port, &before);
+        let news = settings_of(port, &seen).into_iter().filter(|input| !told.contains(input));
+        news.for_each(|input| self.say(input));
         let facts = self.known.get(&id).and_then(|known| known.facts.as_ref());
         if let Some(facts) = facts.filter(|_| before.carrier != seen.carrier) {
             // Why the link is down, or how often it was.
