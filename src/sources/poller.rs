@@ -381,10 +381,14 @@ mod tests {
     fn stale_names_that_cannot_be_had_are_not_taken_for_the_new_ones() {
         let pace = Arc::new(Pace { interval_ns: AtomicU64::new(1_000_000), ..Pace::default() });
         let taken = read(Box::new(Renaming { pace: Arc::clone(&pace), asked: 0 }), &pace);
-        let told = taken.iter().map(|input| match input {
-            Input::Bound(_) => "names",
-            Input::Reading(_) => "values",
-            _ => "failure",
+        let told = taken.iter().map(|input| {
+            if matches!(input, Input::Bound(_)) {
+                "names"
+            } else if matches!(input, Input::Reading(_)) {
+                "values"
+            } else {
+                "failure"
+            }
         });
         let told = told.skip_while(|told| *told != "failure").take(3).collect::<Vec<_>>();
         assert_eq!(told, ["failure", "names", "values"]);
