@@ -71,8 +71,7 @@ struct RdmaName {
 /// does.
 const RDMA_PATIENCE: Duration = Duration::from_secs(1);
 
-/// The least time from one look to the next. The first event of a burst is a reason to look at once; a list of links
-/// is made under the kernel's lock, and must not be asked for as often as containers come and go.
+/// The least time between looks: links are listed under the kernel's lock. The first event of a burst is not delayed.
 const LOOKS_APART: Duration = Duration::from_millis(100);
 /// Events that are taken for one reason to look, besides those before its time.
 const BURST_MAX: usize = 1024;

@@ -381,17 +381,10 @@ mod tests {
     fn stale_names_that_cannot_be_had_are_not_taken_for_the_new_ones() {
         let pace = Arc::new(Pace { interval_ns: AtomicU64::new(1_000_000), ..Pace::default() });
         let taken = read(Box::new(Renaming { pace: Arc::clone(&pace), asked: 0 }), &pace);
-        let told = taken.iter().map(|input| {
-            if matches!(input, Input::Bound(_)) {
-                "names"
-            } else if matches!(input, Input::Reading(_)) {
-                "values"
-            } else {
-                "failure"
-            }
-        });
-        let told = told.skip_while(|told| *told != "failure").take(3).collect::<Vec<_>>();
-        assert_eq!(told, ["failure", "names", "values"]);
+        let mut told = taken.iter();
+        assert!(told.any(|input| matches!(input, Input::ReadFailed(_))));
+        let next = told.next();
+        assert!(matches!(next, Some(Input::Bound(_))), "{next:?}");
         pace.stop.store(true, Ordering::Relaxed);
     }
 

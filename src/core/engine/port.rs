@@ -22,6 +22,11 @@ use super::pace::Pacing;
 use super::queue::{Fit, QueueState};
 use super::refresh::RefreshMeter;
 
+/// A read that takes longer than this, and many times as long as the reads before, has waited for a lock that somebody
+/// else held. It is no measure of what reads cost: one wait of seconds would have the port read once a minute.
+const TOOK_USUAL: Duration = Duration::from_millis(10);
+const TOOK_GROWTH: u32 = 8;
+
 /// Readings further apart than this say nothing about each other: a 32-bit counter may have wrapped twice.
 const SPAN_MAX: Duration = Duration::from_secs(60);
 /// Both clocks of a read are exact; what remains is the difference between two reads' insides.
@@ -234,8 +239,9 @@ impl Port {
     pub(super) fn take(&mut self, reading: &Reading) -> Taken {
         self.last_sign = reading.at.max(self.last_sign);
         let took = reading.took.min(settings::SPAN_MAX);
+        let believed = took.min((self.took * TOOK_GROWTH).max(TOOK_USUAL));
         // An eighth of each new value: one slow read moves the pace, one in a hundred does not.
-        self.took = if self.accounts.readings == 0 { took } else { (self.took * 7 + took) / 8 };
+        self.took = if self.accounts.readings == 0 { believed } else { (self.took * 7 + believed) / 8 };
         self.accounts.readings += 1;
         let Some(before) = self.last_at else {
             return self.start(reading, Gap::FirstReading);

@@ -22,6 +22,31 @@ fn view(bench: &Bench) -> QueueView {
 }
 
 #[test]
+fn a_read_that_waited_for_a_lock_for_seconds_does_not_stretch_the_pace() {
+    let mut bench = Bench::new("mlx5_core", Settings::default());
+    let calm = bench.engine.settings().poll.calm;
+    bench.now = bench.now + Duration::from_secs(8);
+    let values = bench.engine.ports[&PORT].ledger.layout().iter().map(|_| 1_000_000).collect();
+    let took = Duration::from_secs(8);
+    bench.tell(Input::Reading(Reading { port: PORT, at: bench.now, took, values }));
+    assert_eq!(bench.engine.ports[&PORT].pacing.interval(), calm);
+}
+
+#[test]
+fn reads_that_are_always_slow_are_made_less_often() {
+    let mut bench = Bench::new("mlx5_core", Settings::default());
+    for _ in 0..40 {
+        bench.now = bench.now + STEP;
+        let values = bench.engine.ports[&PORT].ledger.layout().iter().map(|_| 1_000_000).collect();
+        let took = Duration::from_millis(45);
+        bench.tell(Input::Reading(Reading { port: PORT, at: bench.now, took, values }));
+    }
+    // 45 ms are 5 % of 900 ms; a sixteenth less is not worth telling.
+    let interval = bench.engine.ports[&PORT].pacing.interval();
+    assert!((840..=900).contains(&interval.as_millis()), "{interval:?}");
+}
+
+#[test]
 fn an_unbroken_pause_with_demand_is_a_storm_after_the_share_of_detect() {
     let mut bench = Bench::new("mlx5_core", Settings::default());
     bench.run(3, STUCK);
