@@ -150,10 +150,11 @@ impl Discovery {
 
     /// Looks once.
     pub fn look(&mut self) {
-        let began = clock::now();
+        let (began, reads) = (clock::now(), &self.reach.feed.stats.reads);
+        reads.note_begin(Collector::Link, began);
         let seen = self.node.scan();
         let result = seen.as_ref().map(|_| ()).map_err(|_| "failed");
-        self.reach.feed.stats.reads.note_read(Collector::Link, clock::now().since(began), result);
+        reads.note_read(Collector::Link, clock::now().since(began), result);
         let seen = match seen {
             Ok(seen) => seen,
             Err(error) => return self.tell(&error),

@@ -5,14 +5,20 @@ use std::sync::Arc;
 
 use rocewatch_core::snapshot::PortView;
 
+use super::Moment;
 use super::host::{HostFacts, ProcessFacts};
 use super::sheet::{Labels, Sheet, Value, family};
 use super::stats::{AgentStats, Collector, PortStats};
 
 /// All samples of the agent. `ports` are those that are shown: what was counted for others is not.
-pub(super) fn collect<'a>(sheet: &mut Sheet<'a>, stats: &AgentStats, ports: &[&'a PortView]) {
+pub(super) fn collect<'a>(
+    sheet: &mut Sheet<'a>,
+    stats: &AgentStats,
+    ports: &[&'a PortView],
+    moment: &Moment,
+) {
     identity(sheet, stats);
-    reads(sheet, stats, ports);
+    reads(sheet, stats, ports, moment);
     serving(sheet, stats);
     recording(sheet, stats);
     if let Some(host) = stats.host() {
@@ -39,11 +45,11 @@ fn identity(sheet: &mut Sheet<'_>, stats: &AgentStats) {
 }
 
 /// A source counts as working if it worked on every port, and as slow as on the slowest.
-fn reads<'a>(sheet: &mut Sheet<'a>, stats: &AgentStats, ports: &[&'a PortView]) {
+fn reads<'a>(sheet: &mut Sheet<'a>, stats: &AgentStats, ports: &[&'a PortView], moment: &Moment) {
     let own: Vec<_> = ports.iter().filter_map(|port| Some((*port, stats.known_port(port.key)?))).collect();
     for collector in Collector::ALL {
-        let of_ports = own.iter().filter_map(|(_, own)| own.reads.last(collector));
-        let last = of_ports.chain(stats.reads.last(collector));
+        let of_ports = own.iter().filter_map(|(_, own)| own.reads.last(collector, moment.now));
+        let last = of_ports.chain(stats.reads.last(collector, moment.now));
         let worst = last.reduce(|a, b| (a.0 && b.0, a.1.max(b.1)));
         let labels = Labels::none().with("collector", collector.label());
         let (worked, took) = worst.unzip();

@@ -47,7 +47,7 @@ pub fn render(snapshot: &Snapshot, stats: &AgentStats, moment: &Moment) -> Page 
         ports::collect(&mut sheet, port, own.as_deref(), snapshot, &rdma, moment);
     }
     rdma::collect(&mut sheet, &rdma);
-    agent::collect(&mut sheet, stats, &shown);
+    agent::collect(&mut sheet, stats, &shown, moment);
     let series = sheet.series() + 1;
     sheet.add(const { family("rocewatch_series") }, &Labels::none(), series as u64);
     debug_assert_eq!(sheet.duplicate(), None);

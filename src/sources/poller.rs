@@ -139,6 +139,7 @@ impl Reader {
         while self.wait_until(&mut due, interval) {
             interval = self.interval();
             let began = clock::now();
+            self.stats.reads.note_begin(self.feed.collector, began);
             let result = self.read(began);
             let ended = clock::now();
             self.stats.note_poll(began.since(due), interval);

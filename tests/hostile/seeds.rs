@@ -97,7 +97,7 @@ pub(super) fn ethtool_text() -> Vec<Vec<u8>> {
 
 /// All keys of all files.
 pub(super) fn port_folder() -> Vec<Vec<u8>> {
-    let link = br#"{"carrier":true,"speed_mbps":100000,"mtu":4200,"bond":"bond0","carrier_changes":3,"pci_address":"0000:3b:00.0","driver_version":"6.12","firmware_version":"28","numa_node":1,"refresh_ms":250,"stats64":{"rx_packets":1,"tx_packets":2,"rx_bytes":3,"tx_bytes":4,"rx_errors":5,"tx_errors":6,"rx_dropped":7,"tx_dropped":8}}"#;
+    let link = br#"{"carrier":true,"speed_mbps":100000,"mtu_bytes":4200,"bond":"bond0","carrier_changes":3,"pci_address":"0000:3b:00.0","driver_version":"6.12","firmware_version":"28","numa_node":1,"refresh_ms":250,"stats64":{"rx_packets":1,"tx_packets":2,"rx_bytes":3,"tx_bytes":4,"rx_errors":5,"tx_errors":6,"rx_dropped":7,"tx_dropped":8}}"#;
     let dcb =
         br#"{"pfc":[3,4],"owner":"other","pause_rx":true,"pause_tx":false,"prevention_timeout_ms":100}"#;
     vec![[&link[..], &dcb[..], &b"mlx5_core\n"[..]].join(&0), b"{}\0{}\0".to_vec()]

@@ -204,7 +204,7 @@ pub(super) const FAMILIES: &[Family] = families! {
         counter Count ["device", "port", "netdev", "name"] "rocewatch_raw_total"
             "Native values without a metric of their own, under the driver's name; metrics.raw_include names them; some are momentary";
         gauge Flag ["collector"] "rocewatch_collector_success"
-            "Whether the source was read without error the last time, on every port";
+            "Whether the source was read without error the last time, on every port, and hangs on none";
         gauge Seconds ["collector"] "rocewatch_collector_duration_seconds"
             "Time the source took the last time, on the slowest port";
         counter Count ["collector", "netdev", "error"] "rocewatch_read_errors_total"

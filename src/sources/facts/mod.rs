@@ -232,6 +232,7 @@ impl Asker {
     /// Asks about `topic`; says when to ask again.
     fn look(&mut self, topic: Topic, facts: &mut PortFacts) -> Duration {
         let began = clock::now();
+        self.own.reads.note_begin(topic.collector(), began);
         let result = self.kernel.read(topic, facts);
         let took = clock::now().since(began);
         let label = result.as_ref().err().map(|error| failure_label(error.errno()));
