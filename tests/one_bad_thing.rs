@@ -27,6 +27,12 @@ fn blind(page: &str, netdev: &str) -> Option<f64> {
     value(page, &format!("rocewatch_watchdog_armed{{{labels}}}"))
 }
 
+/// Whether a source is shown as failed.
+fn failed(page: &str, collector: &str) -> Option<()> {
+    let success = value(page, &format!(r#"rocewatch_collector_success{{collector="{collector}"}}"#))?;
+    (success == 0.0).then_some(())
+}
+
 #[test]
 fn a_source_that_hangs_costs_its_own_port() {
     if is_child() {
@@ -48,6 +54,7 @@ fn a_list_of_devices_that_hangs_costs_no_reading() {
     let mut trial = Trial::hanging("a_list_of_devices_that_hangs_costs_no_reading", Hang::List);
     trial.hang();
     trial.judge("a slow path that hangs", |_| (), unchanged);
+    trial.wait_for("the failure of the list", |page| failed(page, "link"));
 }
 
 #[test]
@@ -61,6 +68,7 @@ fn while_the_rtnl_lock_is_held_rdma_is_read_pages_are_served_and_nothing_is_call
     for netdev in OTHERS.into_iter().chain([BAD]) {
         trial.wait_for("blindness", |page| blind(page, netdev).filter(|armed| *armed == 0.0));
     }
+    trial.wait_for("the failure of reads that hang", |page| failed(page, "ethtool"));
     let counter = trial.path("sys/class/infiniband/mlx5_0/ports/1/hw_counters/np_cnp_sent");
     for count in [13.0, 14.0] {
         replace(&counter, &format!("{count}\n"));
