@@ -48,9 +48,11 @@ pub fn render(snapshot: &Snapshot, stats: &AgentStats, moment: &Moment) -> Page 
     }
     rdma::collect(&mut sheet, &rdma);
     agent::collect(&mut sheet, stats, &shown, moment);
+    let repeated = sheet.drop_duplicates();
+    debug_assert_eq!(repeated, 0, "a series stands twice");
+    sheet.add(const { family("rocewatch_series_repeated") }, &Labels::none(), repeated as u64);
     let series = sheet.series() + 1;
     sheet.add(const { family("rocewatch_series") }, &Labels::none(), series as u64);
-    debug_assert_eq!(sheet.duplicate(), None);
     let plain = text::encode(&sheet);
     let gzip = compressed(&plain);
     Page { plain: plain.into(), gzip: gzip.into(), series }

@@ -2,7 +2,7 @@
 //! encoder reads it, and neither knows the other.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::LazyLock;
 use std::time::Duration;
 
@@ -51,7 +51,7 @@ pub(super) fn family_of(counter: Counter) -> FamilyId {
 }
 
 /// The labels of a sample, in the order of the catalogue.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Labels<'a>(Vec<(&'static str, Cow<'a, str>)>);
 
 impl<'a> Labels<'a> {
@@ -194,14 +194,19 @@ impl<'a> Sheet<'a> {
         families.filter(|(_, samples)| !samples.is_empty()).map(|(family, samples)| (family, &samples[..]))
     }
 
-    /// A series that stands twice, for which Prometheus would refuse the whole page.
-    pub(super) fn duplicate(&self) -> Option<String> {
-        self.filled().find_map(|(described, samples)| {
-            let mut seen = BTreeSet::new();
-            let twice = samples.iter().find(|sample| !seen.insert(&sample.labels))?;
-            Some(format!("{} {:?}", described.family.name, twice.labels))
-        })
+    /// Leaves out every series that stands on the page already, and says how many: for one, Prometheus would refuse the
+    /// whole page.
+    pub(super) fn drop_duplicates(&mut self) -> usize {
+        self.samples.iter_mut().map(drop_repeated).sum()
     }
+}
+
+fn drop_repeated(samples: &mut Vec<Sample<'_>>) -> usize {
+    let mut seen = HashSet::with_capacity(samples.len());
+    let repeated = samples.iter().enumerate().filter(|(_, sample)| !seen.insert(&sample.labels));
+    let repeated: Vec<_> = repeated.map(|(place, _)| place).collect();
+    repeated.iter().rev().for_each(|place| drop(samples.remove(*place)));
+    repeated.len()
 }
 
 #[cfg(test)]
@@ -216,13 +221,17 @@ mod tests {
     }
 
     #[test]
-    fn a_series_that_stands_twice_is_named() {
+    fn of_a_series_that_stands_twice_the_first_stays() {
         let mut sheet = Sheet::new();
         let labels = Labels::none().with("mode", "observe");
         sheet.add(const { family("rocewatch_watchdog_mode") }, &labels, true);
-        assert_eq!(sheet.duplicate(), None);
+        assert_eq!(sheet.drop_duplicates(), 0);
         sheet.add(const { family("rocewatch_watchdog_mode") }, &labels, false);
-        assert!(sheet.duplicate().unwrap().contains("rocewatch_watchdog_mode"));
+        sheet.add(const { family("rocewatch_watchdog_mode") }, &Labels::none().with("mode", "off"), false);
+        assert_eq!(sheet.drop_duplicates(), 1);
+        let values: Vec<_> =
+            sheet.filled().flat_map(|(_, samples)| samples).map(|sample| &sample.value).collect();
+        assert_eq!(values, [&Value::from(true), &Value::from(false)]);
     }
 
     #[test]

@@ -237,6 +237,8 @@ pub(super) const FAMILIES: &[Family] = families! {
             "Open connections";
         gauge Count [] "rocewatch_series"
             "Series on the metrics page";
+        gauge Count [] "rocewatch_series_repeated"
+            "Series left out of the metrics page because they stood on it already; above 0 it is a fault of the agent";
         gauge Bytes [] "rocewatch_page_bytes"
             "Size of the metrics page, not compressed";
         gauge Seconds [] "rocewatch_page_render_seconds"
