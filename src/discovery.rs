@@ -18,7 +18,7 @@ use crate::config::{Admission, DeviceFilter, Pattern};
 use crate::export::stats::Collector;
 use crate::node::{Node, NodeError, Seen};
 use crate::runtime::Pollers;
-use crate::sources::{Facts, FactsReach, Feed, Poller, RawTap, RdmaView, Source, Topic};
+use crate::sources::{Facts, FactsReach, Feed, Poller, RawTap, RdmaName, Source, Topic};
 use crate::sys::settings_watch::SettingsEvent;
 
 /// What wakes discovery before its time.
@@ -59,14 +59,6 @@ struct Known {
     facts: Option<Facts>,
 }
 
-/// What a port is called among RDMA devices.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct RdmaName {
-    device: String,
-    port: String,
-    link_layer: String,
-}
-
 /// A kernel lists its RDMA devices at once. One that does not is not waited for: its ports get their names when it
 /// does.
 const RDMA_PATIENCE: Duration = Duration::from_secs(1);
@@ -83,13 +75,15 @@ pub struct Discovery {
     known: BTreeMap<u64, Known>,
     next_port: u16,
     failed: Option<String>,
+    /// It was told that there is no port.
+    told_none: bool,
 }
 
 impl Discovery {
     /// A discovery that has found nothing yet.
     #[must_use]
     pub fn new(node: Box<dyn Node>, reach: Reach) -> Self {
-        Self { node, reach, known: BTreeMap::new(), next_port: 0, failed: None }
+        Self { node, reach, known: BTreeMap::new(), next_port: 0, failed: None, told_none: false }
     }
 
     /// Looks again and again, until it is told to stop.
@@ -161,12 +155,20 @@ impl Discovery {
         };
         self.failed = None;
         let views = self.reach.feed.stats.rdma();
+        let others = seen.iter().map(|seen| seen.netdev.clone()).collect::<Vec<_>>();
         let wanted = seen
             .into_iter()
-            .map(|seen| (rdma_name(&views, &seen), seen))
+            .map(|seen| (RdmaName::of(&views, &seen), seen))
             .filter(|(rdma, seen)| self.is_wanted(seen, rdma.as_ref()))
             .map(|(rdma, seen)| (seen.id, (rdma, seen)))
             .collect::<BTreeMap<_, _>>();
+        if wanted.is_empty() && !self.told_none {
+            tracing::warn!(
+                devices = others.join(" "),
+                "no network device is watched: none is a physical port that [devices] admits"
+            );
+        }
+        self.told_none = wanted.is_empty();
         let gone = self.known.keys().filter(|id| !wanted.contains_key(id)).copied().collect::<Vec<_>>();
         for id in gone {
             self.leave(id);
@@ -342,24 +344,6 @@ impl Discovery {
     }
 }
 
-/// The RDMA port of a netdev: its own, or that of a bond which serves it. Of several for one netdev the first counts.
-fn rdma_name(views: &[RdmaView], seen: &Seen) -> Option<RdmaName> {
-    let serves = |view: &&RdmaView| match &view.lag {
-        Some(lag) => lag.members.contains(&seen.netdev),
-        // Whom it serves is not known: all slaves.
-        None => seen.bond.as_ref().is_some_and(|bond| view.netdev == *bond),
-    };
-    // A number stays through a change of name, which the RDMA ports are told of later.
-    let is_own = |view: &&RdmaView| match (view.ifindex, &view.lag) {
-        (Some(ifindex), None) => u64::from(ifindex) == seen.id,
-        (_, Some(_)) | (None, None) => view.netdev == seen.netdev,
-    };
-    let own = views.iter().find(is_own);
-    let view = own.or_else(|| views.iter().find(serves))?;
-    let RdmaView { device, port, link_layer, .. } = view.clone();
-    Some(RdmaName { device, port, link_layer })
-}
-
 /// What to ask a device for after a change; `None` if the change was not of this one.
 fn topics_of(wake: &Wake, id: u64, known: &Known) -> Option<&'static [Topic]> {
     let device = || known.facts.as_ref().and_then(Facts::device);
@@ -408,7 +392,6 @@ mod tests {
     use super::*;
     use crate::actuate::Journal;
     use crate::export::stats::AgentStats;
-    use crate::sources::Lag;
     use crate::sys::netdev::BusDevice;
 
     /// Without devices; counts how often they are listed.
@@ -468,45 +451,5 @@ mod tests {
         assert_eq!(topics(Wake::Settings(SettingsEvent::Health { device })), None);
         assert_eq!(topics(Wake::Settings(SettingsEvent::Lost)), Some(&Topic::ALL[..]));
         assert_eq!(topics(Wake::Changed), None);
-    }
-
-    fn seen(netdev: &str, bond: Option<&str>) -> Seen {
-        Seen { netdev: netdev.into(), bond: bond.map(str::to_owned), ..Seen::default() }
-    }
-
-    fn view(device: &str, netdev: &str, members: &[&str]) -> RdmaView {
-        let members: Vec<String> = members.iter().map(|&member| member.to_owned()).collect();
-        let lag = members.first().cloned().map(|function| Lag { bond: netdev.into(), members, function });
-        RdmaView { device: device.into(), netdev: netdev.into(), lag, ..RdmaView::default() }
-    }
-
-    fn device(views: &[RdmaView], seen: &Seen) -> Option<String> {
-        rdma_name(views, seen).map(|rdma| rdma.device)
-    }
-
-    #[test]
-    fn two_devices_that_have_exchanged_their_names_keep_their_rdma_devices() {
-        let of = |device: &str, netdev: &str, ifindex| RdmaView {
-            ifindex: Some(ifindex),
-            ..view(device, netdev, &[])
-        };
-        let views = [of("mlx5_0", "eth0", 1), of("mlx5_1", "eth1", 2)];
-        let named = |netdev: &str, id| device(&views, &Seen { id, ..seen(netdev, None) });
-        assert_eq!(named("eth1", 1), Some("mlx5_0".into()));
-        assert_eq!(named("eth0", 2), Some("mlx5_1".into()));
-        assert_eq!(named("eth0", 3), None, "another device has come under the name");
-    }
-
-    #[test]
-    fn a_slave_goes_by_the_rdma_device_that_serves_it_and_a_stranger_in_the_bond_by_none() {
-        let views = [view("mlx5_bond_0", "bond0", &["eth0", "eth1"]), view("mlx5_9", "eth9", &[])];
-        for slave in ["eth0", "eth1"] {
-            assert_eq!(device(&views, &seen(slave, Some("bond0"))), Some("mlx5_bond_0".into()));
-        }
-        assert_eq!(device(&views, &seen("eth2", Some("bond0"))), None);
-        assert_eq!(device(&views, &seen("eth9", Some("bond0"))), Some("mlx5_9".into()));
-        assert_eq!(device(&views, &seen("eth3", None)), None);
-        let untold = [view("rxe0", "bond0", &[])];
-        assert_eq!(device(&untold, &seen("eth2", Some("bond0"))), Some("rxe0".into()));
     }
 }

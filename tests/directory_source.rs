@@ -192,3 +192,22 @@ fn a_directory_without_ports_in_it_is_refused_by_name() {
     assert_eq!(code, Some(1));
     assert!(said.contains("net: expected a folder with one folder per network device"), "{said}");
 }
+
+#[test]
+fn an_agent_that_finds_nothing_to_watch_says_what_there_was() {
+    let root = tempfile::tempdir().unwrap();
+    port(root.path(), "ens1");
+    let mut agent = Command::new(env!("CARGO_BIN_EXE_rocewatch"))
+        .args(["run", "--web.listen-address=127.0.0.1:0", "--devices.exclude=.*", "--log.format=json"])
+        .args(["--source.directory", root.path().to_str().unwrap()])
+        .arg(format!("--runtime.path={}", root.path().join("run").display()))
+        .arg(format!("--incidents.path={}", root.path().join("incidents").display()))
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines = std::io::BufRead::lines(std::io::BufReader::new(agent.stderr.take().unwrap()));
+    let said = lines.map_while(Result::ok).find(|line| line.contains("no network device is watched"));
+    agent.kill().unwrap();
+    agent.wait().unwrap();
+    assert!(said.expect("it says so").contains(r#""devices":"ens1""#));
+}

@@ -15,7 +15,7 @@ pub use ethtool::EthtoolSource;
 pub use facts::{Facts, FactsReach, KernelFacts, PortFacts, Topic};
 pub use poller::{Feed, Poller};
 pub use raw::RawTap;
-pub use rdma::{Lag, RdmaCounters, RdmaView};
+pub use rdma::{Lag, RdmaCounters, RdmaName, RdmaView};
 
 /// The counters of one port.
 ///

@@ -13,6 +13,7 @@
 mod tree;
 mod kernel;
 mod lag;
+mod name;
 mod follow;
 mod log;
 mod reader;
@@ -28,6 +29,7 @@ use crate::sys::rdma_wire::{NodeType, PhysicalState, PortState, Protocol};
 
 pub use counters::RdmaCounters;
 pub use lag::Lag;
+pub use name::RdmaName;
 
 /// A port of an RDMA device, or a device as a whole, with its counters as they are shown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
