@@ -188,7 +188,7 @@ pub(super) const FAMILIES: &[Family] = families! {
         gauge Seconds PORT "rocewatch_watchdog_read_age_seconds"
             "Age of the newest reading at the time of the scrape";
         gauge Ratio [] "rocewatch_watchdog_rtnl_share_ratio"
-            "Share of time the agent's readings held the kernel's network configuration lock";
+            "Share of time in which the counters of ports were read, under the kernel's network configuration lock; settings, asked for a few times a minute, are not in it";
         counter Count PORT "rocewatch_implausible_total"
             "Readings in which a counter grew faster than the link can carry";
         counter Count PORT "rocewatch_resets_total"
