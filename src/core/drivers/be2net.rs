@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use super::NativeUnit::{Bytes, Frames, Packets};
 use super::{Caps, Driver, Evidence, Levers, Refresh, Row, generic, row};
-use crate::action::Disruption;
 use crate::catalog::Counter as C;
 
 /// be2net.
@@ -19,14 +18,8 @@ pub(super) const DRIVER: Driver = Driver {
     caps: Caps {
         // A worker asks the firmware once a second (be_worker).
         refresh: Refresh::Every(Duration::from_secs(1)),
-        levers: Levers {
-            prevention_timeout: None,
-            // It has no DCB operations.
-            pfc_off: None,
-            pause_off: Some(Disruption::Device),
-            devlink_recover: None,
-            link_bounce: Some(Disruption::Device),
-        },
+        // It has no DCB operations.
+        levers: Levers::PAUSE_AND_LINK,
         ..Caps::UNTABLED
     },
     evidence: Evidence::Fixture,

@@ -206,6 +206,11 @@ impl Levers {
         link_bounce: None,
     };
 
+    /// A port whose PFC mask cannot be set: what is left is 802.3x pause and the link, and nobody has looked into what
+    /// the first disturbs.
+    pub const PAUSE_AND_LINK: Self =
+        Self { pause_off: Some(Disruption::Device), link_bounce: Some(Disruption::Device), ..Self::NONE };
+
     /// How far `kind` reaches on this driver; `None` if it has no such lever. What `exec` disturbs is declared in the
     /// configuration; without that it counts as the whole device.
     #[must_use]

@@ -3,7 +3,6 @@
 
 use super::NativeUnit::{Bytes, Frames, Packets};
 use super::{Caps, Driver, Evidence, Levers, Refresh, Row, row};
-use crate::action::Disruption;
 use crate::catalog::Counter as C;
 
 /// cxgb4.
@@ -17,14 +16,8 @@ pub(super) const DRIVER: Driver = Driver {
     no_counters: &["-------Loopback*"],
     caps: Caps {
         refresh: Refresh::Live,
-        levers: Levers {
-            prevention_timeout: None,
-            // Its DCB operations know the older CEE only, which rocewatch does not speak.
-            pfc_off: None,
-            pause_off: Some(Disruption::Device),
-            devlink_recover: None,
-            link_bounce: Some(Disruption::Device),
-        },
+        // Its DCB operations know the older CEE only, which rocewatch does not speak.
+        levers: Levers::PAUSE_AND_LINK,
         ..Caps::UNTABLED
     },
     evidence: Evidence::Fixture,

@@ -17,13 +17,7 @@ pub(super) const DRIVER: Driver = Driver {
     no_counters: &["conntrack_allowance_available", "ena_srd_mode", "ena_srd_resource_utilization"],
     caps: Caps {
         refresh: Refresh::Live,
-        levers: Levers {
-            prevention_timeout: None,
-            pfc_off: None,
-            pause_off: None,
-            devlink_recover: None,
-            link_bounce: Some(Disruption::Device),
-        },
+        levers: Levers { link_bounce: Some(Disruption::Device), ..Levers::NONE },
         ..Caps::UNTABLED
     },
     evidence: Evidence::Fixture,

@@ -4,7 +4,6 @@
 
 use super::NativeUnit::{Bytes, Events, Frames, Micros, Packets};
 use super::{Caps, Driver, Evidence, Levers, PacketScope, PauseTime, Refresh, Row, row};
-use crate::action::Disruption;
 use crate::catalog::Counter as C;
 
 /// ionic.
@@ -21,14 +20,8 @@ pub(super) const DRIVER: Driver = Driver {
         // Microseconds by their name, of what is written down nowhere.
         pause_time: PauseTime::Unsettled,
         priority_packets: PacketScope::Alone,
-        levers: Levers {
-            prevention_timeout: None,
-            // It has no DCB operations.
-            pfc_off: None,
-            pause_off: Some(Disruption::Device),
-            devlink_recover: None,
-            link_bounce: Some(Disruption::Device),
-        },
+        // It has no DCB operations.
+        levers: Levers::PAUSE_AND_LINK,
         ..Caps::UNTABLED
     },
     evidence: Evidence::Fixture,

@@ -19,14 +19,8 @@ pub(super) const DRIVER: Driver = Driver {
     caps: Caps {
         refresh: Refresh::Live,
         pause_scope: PauseScope::TrafficClass,
-        levers: Levers {
-            prevention_timeout: None,
-            // It has neither DCB operations nor pause parameters.
-            pfc_off: None,
-            pause_off: None,
-            devlink_recover: None,
-            link_bounce: Some(Disruption::Device),
-        },
+        // It has neither DCB operations nor pause parameters.
+        levers: Levers { link_bounce: Some(Disruption::Device), ..Levers::NONE },
         ..Caps::UNTABLED
     },
     evidence: Evidence::Fixture,

@@ -3,7 +3,6 @@
 
 use super::NativeUnit::{Bytes, Frames, Packets};
 use super::{Caps, Driver, Evidence, Levers, Refresh, Row, row};
-use crate::action::Disruption;
 use crate::catalog::Counter as C;
 
 /// nfp.
@@ -17,14 +16,8 @@ pub(super) const DRIVER: Driver = Driver {
     caps: Caps {
         // Memory of the card; how often the card writes it is written down nowhere.
         refresh: Refresh::Unknown,
-        levers: Levers {
-            prevention_timeout: None,
-            // Its DCB operations do not set PFC.
-            pfc_off: None,
-            pause_off: Some(Disruption::Device),
-            devlink_recover: None,
-            link_bounce: Some(Disruption::Device),
-        },
+        // Its DCB operations do not set PFC.
+        levers: Levers::PAUSE_AND_LINK,
         ..Caps::UNTABLED
     },
     evidence: Evidence::Fixture,
