@@ -122,7 +122,9 @@ impl World {
         let quiet_from = port.read_at.iter().rev().find(|at| **at <= before).copied().unwrap_or(oldest);
         let quiet = port.nic.paused_between(queue, direction, quiet_from, onset).is_zero();
         let since = port.clean_since.max(port.nic.carrier_since()).max(oldest);
-        let clean = since < quiet_from && port.nic.has_carrier();
+        // The first reading after a trouble shows all of it at once: it is implausible, and no beginning.
+        let settled = port.read_at.iter().find(|at| **at > since);
+        let clean = settled.is_some_and(|at| *at < quiet_from) && port.nic.has_carrier();
         let alone = port.nic.driver().caps.priority_packets == PacketScope::Alone;
         let demand = match (queue, direction) {
             (_, Direction::Tx) => true,
