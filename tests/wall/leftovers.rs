@@ -111,6 +111,7 @@ mod tests {
 
     #[test]
     fn the_check_finds_unfinished_code_and_tests_that_do_not_run() {
+        // Text that the check is tried on, and no code of this project.
         let text = "fn f() {\n todo!()\n}\nfn g() {\n unimplemented!(\"later\")\n}\nfn h() { dbg!(1); }\n#[test]\n#[ignore]\nfn t() {}\n#[ignore = \"slow\"]\nfn u() {}";
         assert_eq!(lines(unfinished, "tests/a.rs", text), [2, 5, 7, 9, 11]);
         assert_eq!(

@@ -24,8 +24,6 @@ mod transition;
 mod undo;
 mod view;
 mod whole;
-#[cfg(test)]
-mod regressions;
 
 pub use port::PortAccounts;
 pub use queue::{Accounts, Milder, RATIO_BUCKETS};

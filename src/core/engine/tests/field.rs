@@ -1,10 +1,10 @@
 //! What went wrong with watchdogs in the field, told to the engine: `docs/field-tests.md` says where each was reported.
 
+use super::rig::{Counted, Rig, settings};
 use super::*;
 use crate::action::{ActionResult, Op};
 use crate::catalog::Counter;
 use crate::drivers::PauseTime;
-use crate::engine::regressions::{Counted, Rig, settings};
 use crate::phase::Class;
 use crate::units::Priority;
 

@@ -4,6 +4,8 @@
 
 mod acting;
 mod field;
+mod regressions;
+mod rig;
 mod seeing;
 
 use std::time::Duration;
