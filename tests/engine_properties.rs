@@ -208,6 +208,7 @@ fn any_dcb() -> impl Strategy<Value = PortDcb> {
         port,
         pfc: pfc.map(PriorityMask),
         owner: if other { DcbOwner::Other } else { DcbOwner::Host },
+        headroom: None,
     })
 }
 
@@ -236,10 +237,10 @@ fn any_report() -> impl Strategy<Value = Report> {
 }
 
 fn any_op() -> impl Strategy<Value = Op> {
-    let priority = (0..8u8).prop_map(|value| Priority::new(value).unwrap());
+    let mask = any::<u8>().prop_map(PriorityMask);
     prop_oneof![
-        3 => priority.clone().prop_map(Op::PfcEnable),
-        1 => priority.prop_map(Op::PfcDisable),
+        3 => mask.clone().prop_map(Op::PfcEnable),
+        1 => mask.prop_map(Op::PfcDisable),
         1 => any::<u16>().prop_map(Op::PreventionTimeout),
         1 => Just(Op::LinkUp),
     ]
@@ -254,6 +255,7 @@ fn any_undo() -> impl Strategy<Value = Undo> {
         kind,
         queues,
         ops,
+        headroom: None,
     })
 }
 
@@ -606,6 +608,7 @@ fn introduce(rig: &mut Rig) {
             layout: Binding::new(for_driver(driver), &names).layout().to_vec(),
             refresh: Some(SourceRefresh::Every(Duration::ZERO)),
             actions: ActionKind::ALL.to_vec(),
+            unsupported: Vec::new(),
         }));
     }
 }

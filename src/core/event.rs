@@ -134,6 +134,13 @@ pub enum EventKind {
         /// Why.
         reason: Veto,
     },
+    /// An action of the ladder cannot be carried out on the port.
+    ActionUnsupported {
+        /// Its kind.
+        kind: ActionKind,
+        /// Why, in words.
+        why: String,
+    },
     /// An action has ended.
     ActionEnded {
         /// Its number.
@@ -260,6 +267,7 @@ impl EventKind {
             Self::PauseLeft { .. } => "pause_left",
             Self::ActionPlanned { .. } => "action_planned",
             Self::ActionVetoed { .. } => "action_vetoed",
+            Self::ActionUnsupported { .. } => "action_unsupported",
             Self::ActionEnded { .. } => "action_ended",
             Self::UndoEnded { .. } => "undo_ended",
             Self::UndoDropped { .. } => "undo_dropped",
@@ -286,6 +294,7 @@ impl EventKind {
             Self::StormDetected { .. }
             | Self::PauseEntered { .. }
             | Self::ActionVetoed { .. }
+            | Self::ActionUnsupported { .. }
             | Self::Blinded { .. }
             | Self::UndoEnded { result: UndoResult::Foreign, .. }
             | Self::ReadFailed { .. }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::action::{ActionKind, Order, PauseConfig, Report};
+use crate::action::{ActionKind, Headroom, Order, PauseConfig, Report};
 use crate::binding::Bound;
 use crate::durable::Durable;
 use crate::event::Event;
@@ -64,6 +64,18 @@ pub struct BoundPort {
     pub refresh: Option<SourceRefresh>,
     /// The actions the actuator can carry out on this port.
     pub actions: Vec<ActionKind>,
+    /// Those that it cannot, and why.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unsupported: Vec<UnsupportedAction>,
+}
+
+/// An action that cannot be carried out on a port.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UnsupportedAction {
+    /// The action.
+    pub kind: ActionKind,
+    /// Why, in a few words.
+    pub why: String,
 }
 
 /// How often a source refreshes, as it says itself.
@@ -131,6 +143,9 @@ pub struct PortDcb {
     pub pfc: Option<PriorityMask>,
     /// Who decides about the mask.
     pub owner: DcbOwner,
+    /// Its receive buffers; `None` if they cannot be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub headroom: Option<Headroom>,
 }
 
 /// Who decides about a port's DCB configuration.

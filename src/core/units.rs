@@ -230,6 +230,30 @@ impl PriorityMask {
         Self(self.0 | 1 << priority.0)
     }
 
+    /// The set of `priority` alone.
+    #[must_use]
+    pub const fn of(priority: Priority) -> Self {
+        Self(1 << priority.0)
+    }
+
+    /// What is in either set.
+    #[must_use]
+    pub const fn union(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// What is in this set and not in `other`.
+    #[must_use]
+    pub const fn minus(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+
+    /// Whether nothing is in it.
+    #[must_use]
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
     /// The set with `priority` not in it.
     #[must_use]
     pub const fn without(self, priority: Priority) -> Self {

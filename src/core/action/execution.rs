@@ -16,8 +16,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::readback::{Proof, prove, reads_as, still_paused};
-use super::{ActionResult, Op, Order, Outcome, Plan, PortConfig, PutBack, UndoOp, UndoResult};
+use super::readback::{Holder, Proof, holder, is_set_already, prove, reads_as, still_paused};
+use super::{ActionResult, Headroom, Op, Order, Outcome, Plan, PortConfig, PutBack, UndoOp, UndoResult};
 use crate::units::MonoTime;
 
 /// Fresh readings closer together than this cannot tell a pause from none: counters tick in microseconds and a
@@ -95,6 +95,8 @@ pub struct Execution {
     verdict: Option<(ActionResult, Option<String>)>,
     /// Of an undo: how its steps were found so far.
     found: Found,
+    /// The receive buffers as last read.
+    headroom: Option<Headroom>,
 }
 
 /// What an undo has found of the settings that it is to take back.
@@ -133,6 +135,7 @@ impl Execution {
             looks: 0,
             verdict: None,
             found: Found::default(),
+            headroom: None,
         }
     }
 
@@ -240,11 +243,7 @@ impl Execution {
     /// What already reads as the plan would set it was done by somebody else, and is not ours to undo.
     fn check(&mut self, config: PortConfig) -> Step {
         self.before = config;
-        let already = self.plan().and_then(|plan| {
-            plan.ops
-                .iter()
-                .find(|op| op.is_state() && reads_as(op, &config, &PortConfig::default()) == Some(true))
-        });
+        let already = self.plan().and_then(|plan| plan.ops.iter().find(|op| is_set_already(op, &config)));
         match already {
             Some(op) => {
                 let reason = format!("{op:?} reads so already: another owner");
@@ -317,26 +316,23 @@ impl Execution {
                 Found { ours: true, .. } => UndoResult::Done,
                 Found { .. } => UndoResult::NotNeeded,
             };
-            return self.end_undo(result, None);
+            return self.end_undo(result, self.headroom_note());
         }
         self.read_back(State::UndoChecking(index))
     }
 
     fn judge_ownership(&mut self, index: usize, config: Result<PortConfig, String>) -> Step {
         let Some(step) = self.undo_ops().into_iter().nth(index) else { return self.undo_from(usize::MAX) };
-        match config.map(|config| (config, reads_as(&step.done, &config, &PortConfig::default()))) {
+        match config.map(|config| holder(&step, &config)) {
             Err(error) => self.end_undo(UndoResult::Failed, Some(error)),
-            Ok((_, None)) => {
-                self.end_undo(UndoResult::Failed, Some(format!("{:?} cannot be read", step.done)))
-            }
-            Ok((_, Some(true))) => {
+            Ok(None) => self.end_undo(UndoResult::Failed, Some(format!("{:?} cannot be read", step.done))),
+            Ok(Some(Holder::Us)) => {
                 self.found.ours = true;
                 self.state = State::UndoApplying(index);
                 Step::Apply(step.op)
             }
-            Ok((config, Some(false))) => {
-                // As before the action, or a third value: then it is somebody else's.
-                self.found.foreign |= reads_as(&step.op, &config, &PortConfig::default()) != Some(true);
+            Ok(Some(other)) => {
+                self.found.foreign |= other == Holder::Foreign;
                 self.undo_from(index + 1)
             }
         }
@@ -344,11 +340,27 @@ impl Execution {
 
     fn judge_undone(&mut self, index: usize, config: Result<PortConfig, String>) -> Step {
         let Some(step) = self.undo_ops().into_iter().nth(index) else { return self.undo_from(usize::MAX) };
+        if let Ok(config) = &config {
+            self.headroom = config.headroom;
+        }
         match config.map(|config| reads_as(&step.op, &config, &self.before)) {
             Ok(Some(true)) => self.undo_from(index + 1),
             Ok(_) => self.end_undo(UndoResult::Failed, Some(format!("{:?} does not read back", step.op))),
             Err(error) => self.end_undo(UndoResult::Failed, Some(format!("read-back: {error}"))),
         }
+    }
+
+    /// What there is to say of receive buffers that are not as before the action: nothing sets them back, because who
+    /// owns them is not known.
+    fn headroom_note(&self) -> Option<String> {
+        let before = match &self.order {
+            Order::Do(plan) => plan.headroom,
+            Order::Undo(undo) => undo.headroom,
+        };
+        let (before, after) = before.zip(self.headroom)?;
+        (before != after).then(|| {
+            format!("receive buffers are {:?} bytes now, {:?} before the action", after.bytes, before.bytes)
+        })
     }
 
     /// Ends a plan that changed something by taking the change back first.

@@ -22,10 +22,11 @@ use crate::units::{Direction, MonoTime, Priority, PriorityMask, Queue};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Op {
-    /// Takes one bit out of the PFC mask as it stands at that moment.
-    PfcDisable(Priority),
-    /// Puts one bit into the PFC mask as it stands at that moment.
-    PfcEnable(Priority),
+    /// Takes these priorities out of the PFC mask as it stands at that moment, all in one set: where a new mask takes
+    /// the link down, it goes down once.
+    PfcDisable(#[serde(with = "listed")] PriorityMask),
+    /// Puts these priorities into the PFC mask as it stands at that moment.
+    PfcEnable(#[serde(with = "listed")] PriorityMask),
     /// Sets the prevention timeout, in the driver's own milliseconds (0 off, 0xffff automatic).
     PreventionTimeout(u16),
     /// Sets 802.3x pause, autonegotiation off.
@@ -47,6 +48,16 @@ pub struct PauseConfig {
     pub rx: bool,
     /// Pause is sent.
     pub tx: bool,
+}
+
+/// A port's receive buffers as DCB shows them (`struct dcbnl_buffer`). Some drivers compute them anew at each change of
+/// the PFC mask (mlx5, `mlx5e_dcbnl_ieee_setpfc`), so they are compared after an undo.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Headroom {
+    /// Which buffer each priority uses.
+    pub buffer_of_priority: [u8; Priority::COUNT],
+    /// The size of each buffer.
+    pub bytes: [u32; Priority::COUNT],
 }
 
 /// A command of the operator, without a shell.
@@ -73,6 +84,9 @@ pub struct PortConfig {
     pub link_up: Option<bool>,
     /// Recoveries the devlink reporter has counted.
     pub devlink_recoveries: Option<u64>,
+    /// Its receive buffers.
+    #[serde(default)]
+    pub headroom: Option<Headroom>,
 }
 
 /// A storm that a plan answers, with the reading that decided.
@@ -115,6 +129,9 @@ pub struct Plan {
     pub refresh: Duration,
     /// How long after the operations a queue may take to show that it moves.
     pub proof: Duration,
+    /// The port's receive buffers before, where they can be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub headroom: Option<Headroom>,
 }
 
 /// What is to be taken back, one step at a time and each only if it still reads as the plan left it.
@@ -130,6 +147,9 @@ pub struct Undo {
     pub queues: Vec<(Queue, Direction)>,
     /// Each with what the plan had set in its place.
     pub ops: Vec<UndoOp>,
+    /// The port's receive buffers before the action, where they could be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub headroom: Option<Headroom>,
 }
 
 /// One step back.
@@ -227,4 +247,20 @@ pub enum Outcome {
     },
     /// Of an undo.
     Undone(UndoResult),
+}
+
+/// A set of priorities as the list of its members, which people read in events and recordings.
+mod listed {
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    use crate::units::{Priority, PriorityMask};
+
+    pub(super) fn serialize<S: Serializer>(mask: &PriorityMask, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(mask.iter())
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<PriorityMask, D::Error> {
+        let members = Vec::<Priority>::deserialize(deserializer)?;
+        Ok(members.into_iter().fold(PriorityMask::default(), PriorityMask::with))
+    }
 }

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use super::{ActionKind, Disruption, ExecCall, Op, PauseConfig, Plan, Target};
+use super::{ActionKind, Disruption, ExecCall, Headroom, Op, PauseConfig, Plan, Target};
 use crate::ids::{ActionId, PortKey};
 use crate::settings::Settings;
-use crate::units::{Direction, MonoTime, Queue};
+use crate::units::{Direction, MonoTime, PriorityMask, Queue};
 
 /// What a planner may look at.
 #[derive(Clone, Debug)]
@@ -28,6 +28,8 @@ pub struct PlanRequest<'a> {
     pub pause: Option<PauseConfig>,
     /// The prevention timeout as last read, milliseconds.
     pub prevention_timeout_ms: Option<u16>,
+    /// The port's receive buffers as last read.
+    pub headroom: Option<Headroom>,
     /// A devlink reporter that is in error.
     pub reporter_in_error: Option<&'a str>,
     /// The evidence as JSON, for `exec`.
@@ -85,6 +87,7 @@ pub fn plan(kind: ActionKind, request: PlanRequest<'_>) -> Result<Plan, Unsuppor
         expires: request.evidence_at + request.lifetime,
         refresh: request.refresh,
         proof: PROOF_MIN.max(request.refresh * 5 / 2),
+        headroom: request.headroom.filter(|_| kind == ActionKind::PfcOff),
     })
 }
 
@@ -111,19 +114,15 @@ fn prevention_timeout(request: &PlanRequest<'_>) -> Result<Ops, Unsupported> {
 }
 
 fn pfc_off(request: &PlanRequest<'_>) -> Result<Ops, Unsupported> {
-    let mut priorities = Vec::new();
+    // The mask is one for both directions: two storms of one priority are one bit.
+    let mut priorities = PriorityMask::default();
     for target in &request.targets {
         match target.queue {
-            // The mask is one for both directions: two storms of one priority are one operation.
-            Queue::Priority(priority) if !priorities.contains(&priority) => priorities.push(priority),
-            Queue::Priority(_) => {}
+            Queue::Priority(priority) => priorities = priorities.with(priority),
             Queue::Global => return Err(Unsupported::WrongPause),
         }
     }
-    Ok((
-        priorities.iter().copied().map(Op::PfcDisable).collect(),
-        priorities.into_iter().map(Op::PfcEnable).collect(),
-    ))
+    Ok((vec![Op::PfcDisable(priorities)], vec![Op::PfcEnable(priorities)]))
 }
 
 fn pause_off(request: &PlanRequest<'_>) -> Result<Ops, Unsupported> {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Op, Plan, PortConfig, TargetCounters, Undo, UndoOp};
+use super::{Op, Order, Plan, PortConfig, TargetCounters, Undo, UndoOp};
 use crate::delta::growth_between;
 use crate::units::{Direction, nanos};
 
@@ -23,6 +23,20 @@ impl Plan {
             kind: self.kind,
             queues: self.targets.iter().map(|t| (t.queue, t.direction)).collect(),
             ops: self.undo_ops(),
+            headroom: self.headroom,
+        }
+    }
+}
+
+impl Order {
+    /// Every operation that may come of it, those back included.
+    #[must_use]
+    pub fn operations(&self) -> Vec<Op> {
+        match self {
+            Self::Do(plan) => plan.ops.iter().chain(&plan.undo).cloned().collect(),
+            Self::Undo(undo) => {
+                undo.ops.iter().flat_map(|step| [step.done.clone(), step.op.clone()]).collect()
+            }
         }
     }
 }
@@ -40,8 +54,8 @@ impl Op {
 /// Whether the port reads as `op` leaves it; `None` if that cannot be read. `before` is the port before the plan.
 pub(super) fn reads_as(op: &Op, config: &PortConfig, before: &PortConfig) -> Option<bool> {
     match op {
-        Op::PfcDisable(priority) => config.pfc.map(|mask| !mask.contains(*priority)),
-        Op::PfcEnable(priority) => config.pfc.map(|mask| mask.contains(*priority)),
+        Op::PfcDisable(off) => config.pfc.map(|mask| off.iter().all(|priority| !mask.contains(priority))),
+        Op::PfcEnable(on) => config.pfc.map(|mask| on.iter().all(|priority| mask.contains(priority))),
         Op::PreventionTimeout(ms) => config.prevention_timeout_ms.map(|now| now == *ms),
         Op::Pause(pause) => config.pause.map(|now| now == *pause),
         Op::DevlinkRecover(_) => {
@@ -51,6 +65,40 @@ pub(super) fn reads_as(op: &Op, config: &PortConfig, before: &PortConfig) -> Opt
         Op::LinkUp => config.link_up,
         Op::Exec(_) => Some(true),
     }
+}
+
+/// Whether anything of what `op` sets stands so already: then somebody else has set it, and it is not ours to undo.
+pub(super) fn is_set_already(op: &Op, config: &PortConfig) -> bool {
+    match op {
+        Op::PfcDisable(off) => config.pfc.is_some_and(|mask| off.iter().any(|p| !mask.contains(p))),
+        other => other.is_state() && reads_as(other, config, &PortConfig::default()) == Some(true),
+    }
+}
+
+/// Whose what an undo is to take back is by now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Holder {
+    /// It stands as the action has left it, in part at least.
+    Us,
+    /// It stands as before the action.
+    AsBefore,
+    /// It stands in a third way.
+    Foreign,
+}
+
+/// Who holds what `step` is to take back; `None` if that cannot be read.
+pub(super) fn holder(step: &UndoOp, config: &PortConfig) -> Option<Holder> {
+    let none = PortConfig::default();
+    let ours = match &step.done {
+        // What somebody has put back meanwhile stays, the rest is ours; a bit is on or off, there is no third.
+        Op::PfcDisable(off) => config.pfc.map(|mask| off.iter().any(|p| !mask.contains(p)))?,
+        done => reads_as(done, config, &none)?,
+    };
+    Some(match (ours, reads_as(&step.op, config, &none)) {
+        (true, _) => Holder::Us,
+        (false, Some(true)) => Holder::AsBefore,
+        (false, Some(false) | None) => Holder::Foreign,
+    })
 }
 
 /// Whether any target was paused for half of `span` or more, which lies between `from`, or the deciding reading where

@@ -20,6 +20,7 @@ mod mana;
 mod mlx4;
 mod mlx5;
 mod nfp;
+mod pfcsim;
 mod qede;
 mod rxe;
 
@@ -51,6 +52,7 @@ pub const ALL: &[&Driver] = &[
     &ena::DRIVER,
     &erdma::DRIVER,
     &rxe::DRIVER,
+    &pfcsim::DRIVER,
     &generic::DRIVER,
 ];
 

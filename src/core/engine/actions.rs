@@ -6,9 +6,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::action::{ActionKind, Disruption, Op, Plan, Undo, UndoOp};
+use crate::action::{ActionKind, Disruption, Headroom, Op, Plan, Undo, UndoOp};
 use crate::ids::{ActionId, PortKey};
-use crate::units::{Direction, MonoTime, Queue};
+use crate::units::{Direction, MonoTime, PriorityMask, Queue};
 
 /// One action from its plan to its last undo.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,6 +22,8 @@ pub(super) struct Action {
     pub(super) stage: Stage,
     pub(super) origin: Origin,
     pub(super) steps: Vec<UndoStep>,
+    /// The port's receive buffers before it.
+    pub(super) headroom: Option<Headroom>,
 }
 
 /// Which run of the agent has begun an action.
@@ -84,6 +86,7 @@ impl Action {
             stage: Stage::Begun,
             origin: Origin::ThisRun,
             steps,
+            headroom: undo.headroom,
         }
     }
 
@@ -99,6 +102,7 @@ impl Action {
             stage: Stage::Reported,
             origin: Origin::EarlierRun,
             steps: cut(undo, disruption),
+            headroom: undo.headroom,
         }
     }
 
@@ -113,6 +117,7 @@ impl Action {
             kind: self.kind,
             queues: self.steps.iter().flat_map(|step| step.queues.iter().copied()).collect(),
             ops: self.steps.iter().flat_map(|step| step.ops.iter().cloned()).collect(),
+            headroom: self.headroom,
         })
     }
 
@@ -132,7 +137,9 @@ impl Action {
             step.queues.retain(|owned| *owned != (queue, direction));
             if let Queue::Priority(priority) = queue {
                 let shared = step.queues.iter().any(|(other, _)| *other == queue);
-                step.ops.retain(|op| shared || op.done != Op::PfcDisable(priority));
+                if !shared {
+                    step.ops.retain_mut(|op| !without(op, PriorityMask::of(priority)));
+                }
             }
         }
         self.steps.retain(|step| !step.queues.is_empty() && !step.ops.is_empty());
@@ -149,11 +156,33 @@ fn cut(undo: &Undo, disruption: Disruption) -> Vec<UndoStep> {
         let (queues, ops) = (undo.queues.clone(), undo.ops.clone());
         return vec![UndoStep { queues, ops, state: StepState::Owed, wait: None }];
     }
-    let step = |op: &UndoOp| {
-        let owns =
-            |queue: &Queue| matches!((queue, &op.op), (Queue::Priority(p), Op::PfcEnable(q)) if p == q);
+    let step = |op: UndoOp| {
+        let owns = |queue: &Queue| matches!((queue, &op.op), (Queue::Priority(p), Op::PfcEnable(mask)) if mask.contains(*p));
         let queues = undo.queues.iter().filter(|(queue, _)| owns(queue)).copied().collect();
-        UndoStep { queues, ops: vec![op.clone()], state: StepState::Owed, wait: None }
+        UndoStep { queues, ops: vec![op], state: StepState::Owed, wait: None }
     };
-    undo.ops.iter().map(step).collect()
+    undo.ops.iter().flat_map(one_by_one).map(step).collect()
+}
+
+/// The same undo, a priority at a time.
+fn one_by_one(undo: &UndoOp) -> Vec<UndoOp> {
+    match (&undo.done, &undo.op) {
+        (Op::PfcDisable(mask), Op::PfcEnable(_)) => mask
+            .iter()
+            .map(PriorityMask::of)
+            .map(|one| UndoOp { done: Op::PfcDisable(one), op: Op::PfcEnable(one) })
+            .collect(),
+        _ => vec![undo.clone()],
+    }
+}
+
+/// Takes priorities out of an undo of the mask; true if nothing is left of it.
+fn without(undo: &mut UndoOp, gone: PriorityMask) -> bool {
+    match (&mut undo.done, &mut undo.op) {
+        (Op::PfcDisable(done), Op::PfcEnable(op)) => {
+            (*done, *op) = (done.minus(gone), op.minus(gone));
+            done.is_empty()
+        }
+        _ => false,
+    }
 }

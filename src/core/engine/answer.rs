@@ -121,6 +121,7 @@ impl Engine {
             refresh: port.refresh(),
             pause: port.pause,
             prevention_timeout_ms: port.prevention_timeout_ms,
+            headroom: port.headroom,
             reporter_in_error: port.reporters_in_error.first().map(String::as_str),
             evidence: &evidence_of(port, indices),
             settings: &self.settings,

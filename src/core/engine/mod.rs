@@ -14,6 +14,7 @@ mod ending;
 mod ledger;
 mod memory;
 mod observe;
+mod offers;
 mod operate;
 mod pace;
 mod port;

@@ -26,7 +26,7 @@ impl Engine {
             }
             let settings = self.settings.clone();
             self.configure_port(key, &settings, now);
-            return;
+            return self.tell_unsupported(key, now);
         }
         let port = Port::new(bound, &self.settings, now);
         let kind = EventKind::PortAdded { identity: port.identity.clone(), pause: port.pause_known() };
@@ -34,6 +34,7 @@ impl Engine {
         self.emit_port(now, key, kind);
         let settings = self.settings.clone();
         self.configure_port(key, &settings, now);
+        self.tell_unsupported(key, now);
         self.claim(key, now);
     }
 
@@ -294,6 +295,7 @@ impl Engine {
     pub(super) fn dcb(&mut self, dcb: PortDcb, now: MonoTime) {
         let Some(port) = self.ports.get_mut(&dcb.port) else { return };
         port.owner = dcb.owner;
+        port.headroom = dcb.headroom;
         let before = std::mem::replace(&mut port.pfc, dcb.pfc);
         for index in 0..port.queues.len() {
             let Some(port) = self.ports.get(&dcb.port) else { return };

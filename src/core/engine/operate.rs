@@ -48,8 +48,10 @@ impl Engine {
         for key in self.ports.keys().copied().collect::<Vec<_>>() {
             if let Some(port) = self.ports.get_mut(&key) {
                 port.detect_told = false;
+                port.unsupported_told.clear();
             }
             self.configure_port(key, &settings, now);
+            self.tell_unsupported(key, now);
             if mode == Mode::Off {
                 self.trigger_all(key, Trigger::Off, now);
             }

@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::action::{ActionKind, ActionResult, PauseConfig};
+use crate::action::{ActionKind, ActionResult, Headroom, PauseConfig};
 use crate::delta::{Gap, growth_of_statistics};
 use crate::drivers::{self, Caps, LinkEffect};
 use crate::event::PauseKnown;
 use crate::evidence::Windows;
 use crate::ids::{PortIdentity, PortKey};
-use crate::input::{BoundPort, DcbOwner, PortLink, Reading, SourceRefresh};
+use crate::input::{BoundPort, DcbOwner, PortLink, Reading, SourceRefresh, UnsupportedAction};
 use crate::phase::CARRIER_WAIT;
 use crate::policy::Veto;
 use crate::settings::{self, DetectSource, Settings};
@@ -48,6 +48,13 @@ pub(super) struct Port {
     pub(super) link: PortLink,
     pub(super) pfc: Option<PriorityMask>,
     pub(super) owner: DcbOwner,
+    #[serde(default)]
+    pub(super) headroom: Option<Headroom>,
+    #[serde(default)]
+    pub(super) unsupported: Vec<UnsupportedAction>,
+    /// Of these it was said that they cannot be done here.
+    #[serde(default)]
+    pub(super) unsupported_told: BTreeSet<ActionKind>,
     pub(super) pause: Option<PauseConfig>,
     pub(super) prevention_timeout_ms: Option<u16>,
     pub(super) reporters_in_error: BTreeSet<String>,
@@ -134,6 +141,9 @@ impl Port {
             link,
             pfc: None,
             owner: DcbOwner::Host,
+            headroom: None,
+            unsupported: Vec::new(),
+            unsupported_told: BTreeSet::new(),
             pause: None,
             prevention_timeout_ms: None,
             reporters_in_error: BTreeSet::new(),
@@ -169,6 +179,10 @@ impl Port {
     pub(super) fn bind(&mut self, bound: BoundPort) {
         self.identity = bound.identity;
         self.actions = bound.actions;
+        if self.unsupported != bound.unsupported {
+            self.unsupported = bound.unsupported;
+            self.unsupported_told.clear();
+        }
         self.refresh_told = bound.refresh.map(|refresh| match refresh {
             SourceRefresh::Every(period) => SourceRefresh::Every(period.min(settings::SPAN_MAX)),
             SourceRefresh::Never => SourceRefresh::Never,

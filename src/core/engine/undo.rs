@@ -45,6 +45,7 @@ impl Engine {
             kind: action.kind,
             queues: step.queues.clone(),
             ops: step.ops.clone(),
+            headroom: action.headroom,
         };
         let kind = action.kind;
         if let Some(port) = self.ports.get_mut(&undo.port).filter(|port| port.flaps(kind)) {

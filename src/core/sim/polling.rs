@@ -143,6 +143,7 @@ impl SimPort {
             refresh: (self.spec.refresh_told == Told::Yes)
                 .then_some(SourceRefresh::Every(self.nic.refresh())),
             actions: ActionKind::ALL.into_iter().filter(acts).collect(),
+            unsupported: Vec::new(),
         })
     }
 
@@ -196,7 +197,7 @@ impl World {
         self.judge.port(key, device, &bound.identity, driver);
         self.feed(Input::Bound(bound), sink);
         let config = self.ports[index].nic.config();
-        self.feed(Input::Dcb(PortDcb { port: key, pfc: config.pfc, owner }), sink);
+        self.feed(Input::Dcb(PortDcb { port: key, pfc: config.pfc, owner, headroom: None }), sink);
         let prevention_timeout_ms = config.prevention_timeout_ms;
         self.feed(Input::Pause(PortPause { port: key, pause: config.pause, prevention_timeout_ms }), sink);
         let link = self.ports[index].link(key);
@@ -321,7 +322,7 @@ impl World {
     pub(super) fn tell_config(&mut self, index: usize, sink: &mut Sink<'_>) {
         let Some(port) = self.ports[index].key else { return };
         let (config, owner) = (self.ports[index].nic.config(), self.ports[index].owner);
-        self.feed(Input::Dcb(PortDcb { port, pfc: config.pfc, owner }), sink);
+        self.feed(Input::Dcb(PortDcb { port, pfc: config.pfc, owner, headroom: None }), sink);
         let prevention_timeout_ms = config.prevention_timeout_ms;
         self.feed(Input::Pause(PortPause { port, pause: config.pause, prevention_timeout_ms }), sink);
     }

@@ -49,6 +49,7 @@ impl Machine {
                 prevention_timeout_ms: Some(8000),
                 link_up: Some(true),
                 devlink_recoveries: Some(4),
+                headroom: None,
             },
             takes: Takes::Well,
             undo_takes: Takes::Well,
@@ -82,8 +83,8 @@ impl Machine {
             Takes::Well => {}
         }
         match op {
-            Op::PfcDisable(p) => self.config.pfc = self.config.pfc.map(|mask| mask.without(*p)),
-            Op::PfcEnable(p) => self.config.pfc = self.config.pfc.map(|mask| mask.with(*p)),
+            Op::PfcDisable(p) => self.config.pfc = self.config.pfc.map(|mask| mask.minus(*p)),
+            Op::PfcEnable(p) => self.config.pfc = self.config.pfc.map(|mask| mask.union(*p)),
             Op::PreventionTimeout(ms) => self.config.prevention_timeout_ms = Some(*ms),
             Op::Pause(pause) => self.config.pause = Some(*pause),
             Op::DevlinkRecover(_) => {
@@ -150,12 +151,13 @@ fn plan(machine: &Machine) -> Plan {
             pause_scale: 1000,
             packets: Some(machine.packets),
         }],
-        ops: vec![Op::PfcDisable(THREE)],
-        undo: vec![Op::PfcEnable(THREE)],
+        ops: vec![Op::PfcDisable(PriorityMask::of(THREE))],
+        undo: vec![Op::PfcEnable(PriorityMask::of(THREE))],
         evidence_at,
         expires: evidence_at + Duration::from_millis(400),
         refresh: Duration::ZERO,
         proof: Duration::from_millis(200),
+        headroom: None,
     }
 }
 
@@ -359,13 +361,13 @@ fn what_reads_as_before_the_action_needs_no_undo() {
 fn of_two_operations_of_which_one_was_carried_out_that_one_is_undone() {
     let mut machine = Machine::new();
     let mut order = plan(&machine);
-    order.ops.push(Op::PfcDisable(Priority::ALL[4]));
-    order.undo.push(Op::PfcEnable(Priority::ALL[4]));
+    order.ops.push(Op::PfcDisable(PriorityMask::of(Priority::ALL[4])));
+    order.undo.push(Op::PfcEnable(PriorityMask::of(Priority::ALL[4])));
     let undo = order.as_undo();
     machine.config.pfc = Some(ALL_ON.without(THREE));
     let report = machine.run(Order::Undo(undo));
     assert_eq!(report.outcome, Outcome::Undone(UndoResult::Done));
-    assert_eq!(machine.applied(), [Op::PfcEnable(THREE)]);
+    assert_eq!(machine.applied(), [Op::PfcEnable(PriorityMask::of(THREE))]);
 }
 
 #[test]

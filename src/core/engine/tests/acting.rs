@@ -33,8 +33,8 @@ fn a_storm_is_answered_by_the_first_action_of_the_ladder_and_its_undo_is_owed_fi
     let mut bench = gentle(acting(&[ActionKind::Alert, ActionKind::PfcOff]));
     storm(&mut bench);
     let plan = only_plan(&bench);
-    assert_eq!(plan.ops, [Op::PfcDisable(Priority::ALL[3])]);
-    assert_eq!(plan.undo, [Op::PfcEnable(Priority::ALL[3])]);
+    assert_eq!(plan.ops, [Op::PfcDisable(PriorityMask::of(Priority::ALL[3]))]);
+    assert_eq!(plan.undo, [Op::PfcEnable(PriorityMask::of(Priority::ALL[3]))]);
     let owed = bench.engine.durable().owed;
     assert_eq!((owed.len(), owed[0].undo.id), (1, plan.id));
 }
@@ -182,7 +182,12 @@ fn two_priorities_share_one_plan_and_come_back_apart() {
     }
     bench.bind("mlx5_core");
     bench.engine.ports.get_mut(&PORT).unwrap().caps.levers = drivers::for_driver("bnxt_en").caps.levers;
-    bench.tell(Input::Dcb(PortDcb { port: PORT, pfc: Some(PriorityMask(0b11000)), owner: DcbOwner::Host }));
+    bench.tell(Input::Dcb(PortDcb {
+        port: PORT,
+        pfc: Some(PriorityMask(0b11000)),
+        owner: DcbOwner::Host,
+        headroom: None,
+    }));
     for _ in 0..20 {
         bench.add("tx_prio4_packets", 100);
         bench.read(BUSY);
@@ -192,17 +197,22 @@ fn two_priorities_share_one_plan_and_come_back_apart() {
         bench.read(STUCK);
     }
     let plan = only_plan(&bench);
-    assert_eq!(plan.ops, [Op::PfcDisable(Priority::ALL[3]), Op::PfcDisable(Priority::ALL[4])]);
+    assert_eq!(plan.ops, [Op::PfcDisable(PriorityMask(0b1_1000))]);
     assert_eq!(bench.engine.durable().spent.len(), 1, "one plan is one unit of budget");
     bench.succeed(plan.id);
     // Somebody else puts priority 4 back: theirs wins, priority 3 stays ours.
-    bench.tell(Input::Dcb(PortDcb { port: PORT, pfc: Some(PriorityMask(0b10000)), owner: DcbOwner::Host }));
+    bench.tell(Input::Dcb(PortDcb {
+        port: PORT,
+        pfc: Some(PriorityMask(0b10000)),
+        owner: DcbOwner::Host,
+        headroom: None,
+    }));
     assert_eq!(bench.phase(), "mitigated");
     bench.run(260, BUSY);
     let Some(Order::Undo(undo)) = bench.orders.get(1) else { panic!("{:?}", bench.orders) };
     assert_eq!(
         undo.ops.iter().map(|step| step.op.clone()).collect::<Vec<_>>(),
-        [Op::PfcEnable(Priority::ALL[3])]
+        [Op::PfcEnable(PriorityMask::of(Priority::ALL[3]))]
     );
 }
 
@@ -302,6 +312,7 @@ fn next_run(durable: crate::durable::Durable, netdev: &str, address: &str) -> Be
         layout: Binding::new(drivers::for_driver("bnxt_en"), &next.names).layout().to_vec(),
         refresh: None,
         actions: ActionKind::ALL.to_vec(),
+        unsupported: Vec::new(),
     }));
     next
 }
@@ -458,7 +469,7 @@ fn maintenance_a_foreign_owner_and_a_missing_journal_veto() {
     storm(&mut bench);
     assert_eq!(bench.vetoes(), ["maintenance"]);
     let mut bench = gentle(acting(&[ActionKind::PfcOff]));
-    bench.tell(Input::Dcb(PortDcb { port: PORT, pfc: Some(PRIO3), owner: DcbOwner::Other }));
+    bench.tell(Input::Dcb(PortDcb { port: PORT, pfc: Some(PRIO3), owner: DcbOwner::Other, headroom: None }));
     storm(&mut bench);
     assert_eq!(bench.vetoes(), ["not_owner"]);
     let mut bench = gentle(acting(&[ActionKind::PfcOff]));
@@ -475,7 +486,12 @@ fn the_carrier_and_the_names_that_our_own_action_takes_are_no_surprise() {
     bench.run(80, STUCK);
     let id = only_plan(&bench).id;
     bench.tell(Input::Link(bench.link(Some(false))));
-    bench.tell(Input::Dcb(PortDcb { port: PORT, pfc: Some(PriorityMask(0)), owner: DcbOwner::Host }));
+    bench.tell(Input::Dcb(PortDcb {
+        port: PORT,
+        pfc: Some(PriorityMask(0)),
+        owner: DcbOwner::Host,
+        headroom: None,
+    }));
     assert_eq!(bench.phase(), "storm", "an action is under way");
     bench.succeed(id);
     bench.tell(Input::Link(bench.link(Some(true))));
@@ -487,7 +503,7 @@ fn the_carrier_and_the_names_that_our_own_action_takes_are_no_surprise() {
 }
 
 fn mask(bench: &mut Bench, pfc: Option<PriorityMask>) {
-    bench.tell(Input::Dcb(PortDcb { port: PORT, pfc, owner: DcbOwner::Host }));
+    bench.tell(Input::Dcb(PortDcb { port: PORT, pfc, owner: DcbOwner::Host, headroom: None }));
 }
 
 #[test]
@@ -578,7 +594,15 @@ fn what_ends_a_storm_while_its_action_is_under_way_ends_it_when_the_action_fails
     for (input, phase) in [
         (Input::Reconfigure(Box::new(off)), "healthy"),
         (Input::Link(gentle(Settings::default()).link(Some(false))), "suspended"),
-        (Input::Dcb(PortDcb { port: PORT, pfc: Some(PriorityMask(0)), owner: DcbOwner::Host }), "suspended"),
+        (
+            Input::Dcb(PortDcb {
+                port: PORT,
+                pfc: Some(PriorityMask(0)),
+                owner: DcbOwner::Host,
+                headroom: None,
+            }),
+            "suspended",
+        ),
     ] {
         let mut bench = gentle(acting(&[ActionKind::PfcOff]));
         storm(&mut bench);

@@ -20,7 +20,7 @@ fn bench_of(driver: &str, settings: Settings, names: Vec<String>, pfc: Option<Pr
     bench.values = vec![1_000_000; names.len()];
     bench.names = names;
     bench.bind(driver);
-    bench.tell(Input::Dcb(PortDcb { port: PORT, pfc, owner: DcbOwner::Host }));
+    bench.tell(Input::Dcb(PortDcb { port: PORT, pfc, owner: DcbOwner::Host, headroom: None }));
     bench
 }
 
@@ -126,7 +126,14 @@ fn totals_of_a_lifetime_are_a_baseline_and_no_storm() {
 
 #[test]
 fn a_storm_of_all_priorities_is_one_mitigation_that_is_held_while_its_counters_are_gone() {
-    let mask = |pfc| Input::Dcb(PortDcb { port: PORT, pfc: Some(PriorityMask(pfc)), owner: DcbOwner::Host });
+    let mask = |pfc| {
+        Input::Dcb(PortDcb {
+            port: PORT,
+            pfc: Some(PriorityMask(pfc)),
+            owner: DcbOwner::Host,
+            headroom: None,
+        })
+    };
     let settings = acting(&[ActionKind::PfcOff]);
     let mut bench = bench_of("mlx5_core", settings, all_priorities(), Some(PriorityMask(0xff)));
     for _ in 0..20 {
@@ -140,7 +147,7 @@ fn a_storm_of_all_priorities_is_one_mitigation_that_is_held_while_its_counters_a
     }
     assert_eq!(bench.count("storm_detected"), 8, "none hides another");
     let [Order::Do(plan)] = &bench.orders[..] else { panic!("{:?}", bench.orders) };
-    assert_eq!(plan.ops, Priority::ALL.map(Op::PfcDisable));
+    assert_eq!(plan.ops, [Op::PfcDisable(PriorityMask(0xff))]);
     // The mask is empty and the pause counters go with it.
     let (id, names) = (plan.id, all_priorities());
     bench.tell(mask(0));
@@ -197,7 +204,7 @@ fn a_storm_is_named_by_its_priority_whatever_the_order_of_the_counters() {
         read_priorities(&mut bench, &[5]);
     }
     let [Order::Do(plan)] = &bench.orders[..] else { panic!("{:?}", bench.orders) };
-    assert_eq!(plan.ops, [Op::PfcDisable(Priority::ALL[5])]);
+    assert_eq!(plan.ops, [Op::PfcDisable(PriorityMask::of(Priority::ALL[5]))]);
 }
 
 #[test]
@@ -208,9 +215,15 @@ fn an_action_and_its_undo_are_about_the_stormy_priority_of_one_port() {
     rig.acted(1, ActionResult::Ok);
     rig.reads(300, &[]);
     let [Order::Do(plan), Order::Undo(undo)] = &rig.orders[..] else { panic!("{:?}", rig.orders) };
-    assert_eq!((plan.port, &plan.ops[..]), (PortKey(1), &[Op::PfcDisable(Priority::ALL[3])][..]));
+    assert_eq!(
+        (plan.port, &plan.ops[..]),
+        (PortKey(1), &[Op::PfcDisable(PriorityMask::of(Priority::ALL[3]))][..])
+    );
     let back = undo.ops.iter().map(|step| step.op.clone()).collect::<Vec<_>>();
-    assert_eq!((undo.port, &back[..]), (PortKey(1), &[Op::PfcEnable(Priority::ALL[3])][..]));
+    assert_eq!(
+        (undo.port, &back[..]),
+        (PortKey(1), &[Op::PfcEnable(PriorityMask::of(Priority::ALL[3]))][..])
+    );
 }
 
 #[test]

@@ -91,7 +91,12 @@ impl Bench {
         bench.tell(Input::Journal(Box::new(JournalState { writable: true, ..JournalState::default() })));
         bench.bind(driver);
         bench.tell(Input::Link(bench.link(Some(true))));
-        bench.tell(Input::Dcb(PortDcb { port: PORT, pfc: Some(PRIO3), owner: DcbOwner::Host }));
+        bench.tell(Input::Dcb(PortDcb {
+            port: PORT,
+            pfc: Some(PRIO3),
+            owner: DcbOwner::Host,
+            headroom: None,
+        }));
         bench.run(20, BUSY);
         bench
     }
@@ -108,6 +113,7 @@ impl Bench {
             layout: binding.layout().to_vec(),
             refresh: Some(SourceRefresh::Every(Duration::ZERO)),
             actions: ActionKind::ALL.to_vec(),
+            unsupported: Vec::new(),
         }));
     }
 

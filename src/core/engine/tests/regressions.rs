@@ -207,7 +207,8 @@ fn frames_that_arrive_while_our_own_action_has_switched_pfc_off_are_no_xon_storm
     let xon =
         |events: &[EventKind]| events.iter().filter(|e| matches!(e, EventKind::PauseEntered { .. })).count();
     assert_eq!(xon(&rig.events), 1);
-    let pfc = |pfc| Input::Dcb(PortDcb { port: PortKey(0), pfc: Some(pfc), owner: DcbOwner::Host });
+    let pfc =
+        |pfc| Input::Dcb(PortDcb { port: PortKey(0), pfc: Some(pfc), owner: DcbOwner::Host, headroom: None });
     rig.tell(pfc(PriorityMask(0)));
     rig.reads(5, &[]);
     let left = rig.events.iter().any(|event| matches!(event, EventKind::PauseLeft { .. }));
@@ -247,7 +248,12 @@ fn a_storm_that_waits_for_the_guard_shares_the_plan_of_another_on_its_port() {
         ["rx_prio3_pause_duration", "rx_prio4_pause_duration", "tx_prio3_packets", "tx_prio4_packets"];
     rig.bind_names(0, "mlx5_core", &names);
     let port = PortKey(0);
-    rig.tell(Input::Dcb(PortDcb { port, pfc: Some(PriorityMask(0b1_1000)), owner: DcbOwner::Host }));
+    rig.tell(Input::Dcb(PortDcb {
+        port,
+        pfc: Some(PriorityMask(0b1_1000)),
+        owner: DcbOwner::Host,
+        headroom: None,
+    }));
     let mut values = vec![0u64; 4];
     for reading in 0..100u64 {
         rig.pass(50);
@@ -294,6 +300,7 @@ fn a_rename_that_comes_with_the_names_of_the_counters_is_told_and_keeps_what_was
         .to_vec(),
         refresh: Some(SourceRefresh::Every(Duration::ZERO)),
         actions: vec![ActionKind::PfcOff],
+        unsupported: Vec::new(),
     }));
     assert!(rig.events.contains(&EventKind::PortRenamed { from: "eth0".into() }));
     rig.reads(20, &[0]);

@@ -72,6 +72,7 @@ impl Rig {
             port: PortKey(index as u16),
             pfc: Some(PriorityMask(8)),
             owner: DcbOwner::Host,
+            headroom: None,
         }));
         self.carrier(index, true);
     }
@@ -87,6 +88,7 @@ impl Rig {
             layout: Binding::new(for_driver(driver), &names).layout().to_vec(),
             refresh: Some(SourceRefresh::Every(Duration::ZERO)),
             actions: vec![ActionKind::PfcOff],
+            unsupported: Vec::new(),
         }));
     }
 

@@ -281,7 +281,12 @@ fn a_port_without_carrier_is_suspended_and_begins_afresh() {
 fn a_priority_whose_pfc_is_switched_off_ends_its_storm() {
     let mut bench = Bench::new("mlx5_core", Settings::default());
     bench.run(10, STUCK);
-    bench.tell(Input::Dcb(PortDcb { port: PORT, pfc: Some(PriorityMask(0)), owner: DcbOwner::Host }));
+    bench.tell(Input::Dcb(PortDcb {
+        port: PORT,
+        pfc: Some(PriorityMask(0)),
+        owner: DcbOwner::Host,
+        headroom: None,
+    }));
     assert_eq!(bench.phase(), "suspended");
     assert!(!view(&bench).watched);
 }
@@ -289,7 +294,7 @@ fn a_priority_whose_pfc_is_switched_off_ends_its_storm() {
 #[test]
 fn a_mask_that_cannot_be_read_means_that_every_counted_priority_is_watched() {
     let mut bench = Bench::new("mlx5_core", Settings::default());
-    bench.tell(Input::Dcb(PortDcb { port: PORT, pfc: None, owner: DcbOwner::Host }));
+    bench.tell(Input::Dcb(PortDcb { port: PORT, pfc: None, owner: DcbOwner::Host, headroom: None }));
     bench.run(2, BUSY);
     assert!(view(&bench).watched);
 }
@@ -303,7 +308,7 @@ fn frames_alone_make_an_estimate_that_alerts_and_never_acts() {
         (0..8).map(|prio| format!("rx_priority_{prio}_xoff.nic")).chain(["rx_bytes.nic".into()]).collect();
     bench.values = vec![10; 9];
     bench.bind("ice");
-    bench.tell(Input::Dcb(PortDcb { port: PORT, pfc: None, owner: DcbOwner::Host }));
+    bench.tell(Input::Dcb(PortDcb { port: PORT, pfc: None, owner: DcbOwner::Host, headroom: None }));
     bench.run(2, IDLE);
     for _ in 0..60 {
         // Priorities 3 and 4 share a traffic class: the NIC counts them in unison. 400 frames hold 50 ms at 100G.
@@ -462,7 +467,12 @@ fn the_bound_of_detection_counts_the_wait_for_demand_and_is_absent_where_nothing
     assert_eq!(bound(&bench), None, "no carrier");
     bench.tell(Input::Link(bench.link(Some(true))));
     bench.run(2, BUSY);
-    bench.tell(Input::Dcb(PortDcb { port: PORT, pfc: Some(PriorityMask(0)), owner: DcbOwner::Host }));
+    bench.tell(Input::Dcb(PortDcb {
+        port: PORT,
+        pfc: Some(PriorityMask(0)),
+        owner: DcbOwner::Host,
+        headroom: None,
+    }));
     assert_eq!(bound(&bench), None, "PFC is off");
     let bench = Bench::new("mlx5_core", Settings { mode: Mode::Off, ..Settings::default() });
     assert_eq!(bound(&bench), None, "nothing is detected at all");

@@ -120,7 +120,8 @@ impl Judge {
             | EventKind::Acknowledged
             | EventKind::Reconfigured { .. }
             | EventKind::DetectRaised { .. }
-            | EventKind::NotArmed { .. } => {}
+            | EventKind::NotArmed { .. }
+            | EventKind::ActionUnsupported { .. } => {}
         }
     }
 

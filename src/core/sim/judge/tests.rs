@@ -78,12 +78,13 @@ fn plan(id: u64, port: u16, evidence_at: MonoTime) -> Effect {
         kind: ActionKind::PfcOff,
         disruption: Disruption::Link,
         targets: vec![target],
-        ops: vec![Op::PfcDisable(Priority::ALL[3])],
-        undo: vec![Op::PfcEnable(Priority::ALL[3])],
+        ops: vec![Op::PfcDisable(PriorityMask::of(Priority::ALL[3]))],
+        undo: vec![Op::PfcEnable(PriorityMask::of(Priority::ALL[3]))],
         evidence_at,
         expires: evidence_at + Duration::from_millis(400),
         refresh: Duration::ZERO,
         proof: Duration::from_millis(200),
+        headroom: None,
     })))
 }
 
@@ -101,7 +102,7 @@ fn applied(at: MonoTime) -> Applied {
         at,
         device: 0,
         action: ActionId(1),
-        op: Op::PfcDisable(Priority::ALL[3]),
+        op: Op::PfcDisable(PriorityMask::of(Priority::ALL[3])),
         purpose: Purpose::Do,
         over_for: vec![Duration::ZERO],
         allowed: Duration::from_millis(10),

@@ -21,6 +21,7 @@ impl Nic {
             prevention_timeout_ms: self.prevention_ms,
             link_up: Some(self.admin_up),
             devlink_recoveries: Some(self.recoveries),
+            headroom: None,
         }
     }
 
@@ -37,15 +38,15 @@ impl Nic {
             ActMood::Work | ActMood::Useless => {}
         }
         match op {
-            Op::PfcDisable(priority) => {
+            Op::PfcDisable(off) => {
                 if self.mood == ActMood::Useless {
-                    self.stuck = self.stuck.with(*priority);
+                    self.stuck = self.stuck.union(*off);
                 }
-                self.set_pfc(self.pfc.without(*priority), at);
+                self.set_pfc(self.pfc.minus(*off), at);
             }
-            Op::PfcEnable(priority) => {
-                self.stuck = self.stuck.without(*priority);
-                self.set_pfc(self.pfc.with(*priority), at);
+            Op::PfcEnable(on) => {
+                self.stuck = self.stuck.minus(*on);
+                self.set_pfc(self.pfc.union(*on), at);
             }
             Op::PreventionTimeout(ms) => return self.set_prevention(*ms, at),
             Op::Pause(pause) => {

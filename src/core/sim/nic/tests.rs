@@ -64,7 +64,7 @@ fn a_paused_priority_sends_nothing_and_counts_microseconds() {
 fn mlx5_flaps_and_its_pause_names_vanish_with_the_bit() {
     let mut nic = paused(&PortSpec::default(), Direction::Rx);
     let revision = nic.names_revision();
-    nic.apply(&Op::PfcDisable(THREE), ms(11_000)).unwrap();
+    nic.apply(&Op::PfcDisable(PriorityMask::of(THREE)), ms(11_000)).unwrap();
     assert!(!nic.has_carrier() && nic.names_revision() > revision);
     assert!(!nic.names().iter().any(|name| name.contains("prio3_pause")));
     let back = nic.carrier_back().unwrap();
@@ -77,7 +77,7 @@ fn mlx5_flaps_and_its_pause_names_vanish_with_the_bit() {
 #[test]
 fn bnxt_keeps_link_and_names_and_counts_no_time_with_the_bit_off() {
     let mut nic = paused(&live_bnxt(), Direction::Rx);
-    nic.apply(&Op::PfcDisable(THREE), ms(11_000)).unwrap();
+    nic.apply(&Op::PfcDisable(PriorityMask::of(THREE)), ms(11_000)).unwrap();
     assert!(nic.has_carrier());
     assert_eq!(grown(&mut nic, "pfc_pri3_rx_duration_us", 11_000, 12_000), 0);
     assert!(grown(&mut nic, "rx_pfc_ena_frames_pri3", 12_000, 13_000) > 0);
@@ -96,14 +96,14 @@ fn a_block_changes_once_a_second_and_never_within() {
 fn an_operation_that_is_useless_reads_back_and_holds_the_queue() {
     let mut nic = paused(&live_bnxt(), Direction::Rx);
     nic.mood = ActMood::Useless;
-    nic.apply(&Op::PfcDisable(THREE), ms(11_000)).unwrap();
+    nic.apply(&Op::PfcDisable(PriorityMask::of(THREE)), ms(11_000)).unwrap();
     assert!(!nic.config().pfc.unwrap().contains(THREE));
     assert_eq!(grown(&mut nic, "pfc_pri3_rx_duration_us", 11_000, 12_000), 1_000_000);
     nic.mood = ActMood::Ignore;
-    nic.apply(&Op::PfcEnable(THREE), ms(12_000)).unwrap();
+    nic.apply(&Op::PfcEnable(PriorityMask::of(THREE)), ms(12_000)).unwrap();
     assert!(!nic.config().pfc.unwrap().contains(THREE));
     nic.mood = ActMood::Fail;
-    assert!(nic.apply(&Op::PfcEnable(THREE), ms(12_000)).is_err());
+    assert!(nic.apply(&Op::PfcEnable(PriorityMask::of(THREE)), ms(12_000)).is_err());
 }
 
 #[test]
