@@ -10,7 +10,7 @@ use rocewatch_core::action::{ActionKind, ActionResult, Op, PutBack, UndoResult};
 use rocewatch_core::event::{Event, EventKind, PauseKnown};
 use rocewatch_core::phase::{Class, EndReason};
 use rocewatch_core::policy::Veto;
-use rocewatch_core::units::{Direction, MonoTime};
+use rocewatch_core::units::{Direction, MonoTime, PriorityMask};
 
 use crate::runtime::EventSink;
 
@@ -93,7 +93,8 @@ impl<W> Console<W> {
             | EventKind::Acknowledged
             | EventKind::Reconfigured { .. }
             | EventKind::DetectRaised { .. }
-            | EventKind::NotArmed { .. } => {}
+            | EventKind::NotArmed { .. }
+            | EventKind::ActionUnsupported { .. } => {}
         }
     }
 
@@ -182,6 +183,7 @@ fn sentence(kind: &EventKind, direction: Option<Direction>) -> Option<(&'static 
         EventKind::ActionEnded { kind, result, put_back, took, cause, .. } => {
             (result.label(), ended(*kind, *result, *put_back, *took, cause.as_deref()))
         }
+        EventKind::ActionUnsupported { kind, why } => ("unsupported", format!("{kind}: {why}")),
         EventKind::UndoEnded { kind, result, cause, .. } => {
             ("undo", undone(*kind, *result, cause.as_deref()))
         }
@@ -254,8 +256,8 @@ fn milder(class: Class, window: Duration) -> String {
 
 fn op(op: &Op) -> String {
     match op {
-        Op::PfcDisable(priority) => format!("take priority {priority} out of the PFC mask"),
-        Op::PfcEnable(priority) => format!("put priority {priority} into the PFC mask"),
+        Op::PfcDisable(mask) => format!("take {} out of the PFC mask", priorities(*mask)),
+        Op::PfcEnable(mask) => format!("put {} into the PFC mask", priorities(*mask)),
         Op::PreventionTimeout(ms) => format!("limit the pause the NIC sends to {ms} ms"),
         Op::Pause(pause) => format!("802.3x pause rx {} tx {}", on(pause.rx), on(pause.tx)),
         Op::DevlinkRecover(reporter) => format!("recover devlink reporter {reporter}"),
@@ -263,6 +265,12 @@ fn op(op: &Op) -> String {
         Op::LinkUp => "link up".into(),
         Op::Exec(call) => format!("run {}", call.command.join(" ")),
     }
+}
+
+fn priorities(mask: PriorityMask) -> String {
+    let list = mask.iter().map(|priority| priority.to_string()).collect::<Vec<_>>();
+    let noun = if list.len() == 1 { "priority" } else { "priorities" };
+    format!("{noun} {}", list.join(" "))
 }
 
 const fn on(state: bool) -> &'static str {

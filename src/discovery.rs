@@ -16,7 +16,7 @@ use crate::actuate::{Actuator, Station};
 use crate::clock;
 use crate::config::{Admission, DeviceFilter, Pattern};
 use crate::export::stats::Collector;
-use crate::node::{Node, NodeError, Seen};
+use crate::node::{Node, NodeError, Offer, Seen};
 use crate::runtime::Pollers;
 use crate::sources::{Facts, FactsReach, Feed, Poller, RawTap, RdmaName, Source, Topic};
 use crate::sys::settings_watch::SettingsEvent;
@@ -77,13 +77,23 @@ pub struct Discovery {
     failed: Option<String>,
     /// It was told that there is no port.
     told_none: bool,
+    /// The ports that were last said to carry a default route.
+    in_band: Vec<PortKey>,
 }
 
 impl Discovery {
     /// A discovery that has found nothing yet.
     #[must_use]
     pub fn new(node: Box<dyn Node>, reach: Reach) -> Self {
-        Self { node, reach, known: BTreeMap::new(), next_port: 0, failed: None, told_none: false }
+        Self {
+            node,
+            reach,
+            known: BTreeMap::new(),
+            next_port: 0,
+            failed: None,
+            told_none: false,
+            in_band: Vec::new(),
+        }
     }
 
     /// Looks again and again, until it is told to stop.
@@ -183,7 +193,18 @@ impl Discovery {
                 Some(_) => {}
             }
         }
+        self.say_in_band();
         self.note_discovered();
+    }
+
+    /// Says which ports carry a default route, when others do.
+    fn say_in_band(&mut self) {
+        let in_band = self.known.values().filter(|known| known.seen.in_band).map(|known| known.port);
+        let in_band = in_band.collect::<Vec<_>>();
+        if in_band != self.in_band {
+            self.in_band.clone_from(&in_band);
+            self.say(Input::Route(in_band));
+        }
     }
 
     /// The agent is ready to be judged by its ports once all that were found are in a snapshot.
@@ -272,13 +293,15 @@ impl Discovery {
         if let Some(RdmaName { device, port, link_layer }) = rdma.cloned() {
             (identity.device, identity.port, identity.link_layer) = (device, port, link_layer);
         }
-        let actions = self.node.actions(seen);
+        let offer = self.node.offer(seen);
         self.note_stats(port, seen);
         let introduction = std::iter::once(Input::Link(link_of(port, seen)))
             .chain(settings_of(port, seen))
             .collect::<Vec<_>>();
         let Some(source) = self.source(seen) else {
-            let bound = BoundPort { port, identity, layout: Vec::new(), refresh: None, actions };
+            let Offer { actions, unsupported } = offer;
+            let layout = Vec::new();
+            let bound = BoundPort { port, identity, layout, refresh: None, actions, unsupported };
             self.say(Input::Bound(bound));
             introduction.into_iter().for_each(|input| self.say(input));
             return;
@@ -289,7 +312,7 @@ impl Discovery {
         }
         let source = self.tapped(port, &identity.driver, source);
         let (interval, feed) = (self.reach.interval, self.reach.feed.clone());
-        match Poller::start(port, identity, actions, source, introduction, interval, feed) {
+        match Poller::start(port, identity, offer, source, introduction, interval, feed) {
             Ok(poller) => {
                 self.reach.pollers.lock().unwrap_or_else(PoisonError::into_inner).insert(port, poller);
             }
@@ -374,7 +397,7 @@ fn link_of(port: PortKey, seen: &Seen) -> PortLink {
 }
 
 fn settings_of(port: PortKey, seen: &Seen) -> Vec<Input> {
-    let dcb = seen.pfc.map(|(pfc, owner)| Input::Dcb(PortDcb { port, pfc, owner }));
+    let dcb = seen.pfc.map(|(pfc, owner)| Input::Dcb(PortDcb { port, pfc, owner, headroom: None }));
     let pause = seen
         .pause
         .map(|(pause, prevention_timeout_ms)| Input::Pause(PortPause { port, pause, prevention_timeout_ms }));

@@ -86,6 +86,9 @@ fn print(event: &Event) {
             configured_ms = ms(*configured),
             needed_ms = ms(*needed)
         ),
+        EventKind::ActionUnsupported { kind, why } => {
+            line!(event, "action unsupported: the port is only watched", action = kind.label(), why)
+        }
         EventKind::ActionPlanned { action, kind, ops, undo } => {
             line!(event, "action planned", action_id = action.0, action = kind.label(), ops = ?ops, undo = ?undo
             )

@@ -133,7 +133,13 @@ fn facts(driver: &str) -> PortFacts {
         let (in_error, errors, recoveries) = (Some(*name == "tx"), Some(2), Some(1));
         Reporter { device: device.clone(), port: None, name: (*name).into(), in_error, errors, recoveries }
     });
-    let dcb = DcbSettings { pfc: Some(0b1_1000), peer_pfc: None, trust: Some(Trust::Dscp), dcbx: Some(1) };
+    let dcb = DcbSettings {
+        pfc: Some(0b1_1000),
+        peer_pfc: None,
+        trust: Some(Trust::Dscp),
+        dcbx: Some(1),
+        buffers: None,
+    };
     let pause = PauseState {
         rx_frames: Some(11),
         tx_frames: Some(12),

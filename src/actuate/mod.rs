@@ -29,11 +29,11 @@ use crate::sources::Source;
 
 /// What can be set, and read back, on one port.
 pub trait Machine: Send + Sync {
-    /// What the port is set to.
+    /// What the port is set to, as far as the operations `about` would change it: everything else is `None`.
     ///
     /// # Errors
     /// In one line, what cannot be read and why.
-    fn config(&self) -> Result<PortConfig, String>;
+    fn config(&self, about: &[Op]) -> Result<PortConfig, String>;
 
     /// Changes one thing. Commands of the operator never come here.
     ///
@@ -146,6 +146,7 @@ fn carry_out(
         Order::Do(plan) => plan.targets.clone(),
         Order::Undo(_) => Vec::new(),
     };
+    let about = order.operations();
     let mut execution = Execution::new(order);
     let mut answer = Answer::Start;
     loop {
@@ -156,7 +157,7 @@ fn carry_out(
                 Answer::Persisted(journal.store(durable, revision).map_err(|error| error.to_string()))
             }
             Step::ReadCounters => Answer::Counters(station.counters(&targets)),
-            Step::ReadConfig => Answer::Config(station.machine.config()),
+            Step::ReadConfig => Answer::Config(station.machine.config(&about)),
             Step::Apply(Op::Exec(call)) => Answer::Applied(exec::run(&call, stop)),
             Step::Apply(op) => Answer::Applied(station.machine.apply(&op)),
             Step::Wait(until) => {

@@ -97,6 +97,7 @@ impl DirectoryNode {
             stats: link.stats,
             pfc: dcb.map(|dcb| (dcb.pfc.as_ref().map(mask), dcb.owner)),
             pause,
+            in_band: false,
         }
     }
 }

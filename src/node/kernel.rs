@@ -2,12 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use rocewatch_core::ids::PortIdentity;
 
 use super::flavours::{Flavours, Ports};
-use super::{Node, NodeError, Seen};
+use super::in_band::InBand;
+use super::kernel_port::KernelPort;
+use super::{Node, NodeError, Offer, Seen};
+use crate::actuate::Machine;
 use crate::clock;
 use crate::sources::{EthtoolSource, KernelFacts, Source};
 use crate::sys::devlink::{DevlinkPort, Flavour};
@@ -26,6 +30,7 @@ pub struct KernelNode {
     ethtool: Ethtool,
     sysfs: SysfsNet,
     flavours: Flavours,
+    in_band: InBand,
     /// Functions of a port that another one stands for, so that each is named once.
     spared: BTreeSet<u64>,
 }
@@ -41,6 +46,7 @@ impl KernelNode {
             ethtool: Ethtool::open().map_err(|error| NodeError::of(&error))?,
             sysfs: SysfsNet::new(sysfs),
             flavours: Flavours::start(),
+            in_band: InBand::default(),
             spared: BTreeSet::new(),
         })
     }
@@ -65,7 +71,13 @@ impl KernelNode {
             stats: link.stats,
             pfc: None,
             pause: None,
+            in_band: self.in_band.holds(link.ifindex, links),
         }
+    }
+
+    fn port(&self, seen: &Seen) -> KernelPort {
+        let device = NetdevName::new(&seen.netdev).ok().and_then(|name| self.sysfs.bus_device(name));
+        KernelPort::new(ifindex_of(seen), device)
     }
 
     /// Devlink knows, where it tells: the one port of a switchdev node has a driver that calls itself a representor.
@@ -149,6 +161,7 @@ fn standing_in(functions: impl Iterator<Item = Function>) -> BTreeMap<u64, Strin
 impl Node for KernelNode {
     fn scan(&mut self) -> Result<Vec<Seen>, NodeError> {
         let links = self.rtnl.dump_links().map_err(|error| NodeError::of(&error))?;
+        self.in_band.look(&mut self.rtnl, clock::now());
         let on_bus = links.iter().filter(|link| link.kind.is_none() && !link.is_loopback);
         let ports = self.flavours.of(on_bus.map(|link| link.ifindex).collect(), clock::now()).clone();
         let seen = links.iter().map(|link| self.seen(link, &links, ports.get(&link.ifindex)));
@@ -184,6 +197,14 @@ impl Node for KernelNode {
         let source = EthtoolSource::open(name, ifindex_of(seen))
             .map_err(|error| NodeError { what: error.to_string() })?;
         Ok(source.map(|source| Box::new(source) as Box<dyn Source>))
+    }
+
+    fn machine(&mut self, seen: &Seen) -> Arc<dyn Machine> {
+        Arc::new(self.port(seen))
+    }
+
+    fn offer(&mut self, seen: &Seen) -> Offer {
+        self.port(seen).offer()
     }
 
     fn facts(&mut self, seen: &Seen) -> Option<KernelFacts> {

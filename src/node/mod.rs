@@ -3,8 +3,10 @@
 
 mod directory;
 mod flavours;
+mod in_band;
 pub mod port_files;
 mod kernel;
+mod kernel_port;
 mod simulated;
 
 pub use directory::DirectoryNode;
@@ -16,7 +18,7 @@ use std::time::Duration;
 
 use rocewatch_core::action::{ActionKind, Op, PauseConfig, PortConfig};
 use rocewatch_core::ids::PortIdentity;
-use rocewatch_core::input::DcbOwner;
+use rocewatch_core::input::{DcbOwner, UnsupportedAction};
 use rocewatch_core::units::PriorityMask;
 
 use crate::actuate::Machine;
@@ -50,6 +52,8 @@ pub struct Seen {
     pub pfc: Option<(Option<PriorityMask>, DcbOwner)>,
     /// 802.3x pause and prevention timeout, where something tells about them.
     pub pause: Option<(Option<PauseConfig>, Option<u16>)>,
+    /// Whether a default route of the node leads over it, or nobody can tell.
+    pub in_band: bool,
 }
 
 /// A place where ports are found.
@@ -79,9 +83,9 @@ pub trait Node: Send {
         Arc::new(CommandsOnly)
     }
 
-    /// The actions it offers. The operator's command needs nothing from the port.
-    fn actions(&self, _seen: &Seen) -> Vec<ActionKind> {
-        vec![ActionKind::Alert, ActionKind::Exec]
+    /// The actions it offers. The operator's command needs nothing from the port. Asked once, when it comes or is renamed.
+    fn offer(&mut self, _seen: &Seen) -> Offer {
+        Offer::commands_only("this port is not a device of the kernel")
     }
 
     /// How often it is worth a look, apart from events: interface statistics come with it, and what is frozen is
@@ -91,11 +95,47 @@ pub trait Node: Send {
     }
 }
 
+/// The actions of a port.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Offer {
+    /// Those that can be carried out.
+    pub actions: Vec<ActionKind>,
+    /// The others, and why.
+    pub unsupported: Vec<UnsupportedAction>,
+}
+
+impl Offer {
+    /// Each action with the reason why the port does not have it, if it has not.
+    pub fn of(mut reason: impl FnMut(ActionKind) -> Option<String>) -> Self {
+        let mut offer = Self::default();
+        for kind in ActionKind::ALL {
+            match reason(kind) {
+                None => offer.actions.push(kind),
+                Some(why) => offer.unsupported.push(UnsupportedAction { kind, why }),
+            }
+        }
+        offer
+    }
+
+    /// What needs nothing from a port.
+    #[must_use]
+    pub fn commands_only(why: &str) -> Self {
+        Self::of(|kind| match kind {
+            ActionKind::Alert | ActionKind::Exec => None,
+            ActionKind::PreventionTimeout
+            | ActionKind::PfcOff
+            | ActionKind::PauseOff
+            | ActionKind::DevlinkRecover
+            | ActionKind::LinkBounce => Some(why.to_owned()),
+        })
+    }
+}
+
 /// A port on which nothing is set.
 pub(crate) struct CommandsOnly;
 
 impl Machine for CommandsOnly {
-    fn config(&self) -> Result<PortConfig, String> {
+    fn config(&self, _about: &[Op]) -> Result<PortConfig, String> {
         Ok(PortConfig::default())
     }
 

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use rocewatch_core::action::{ActionKind, Op, PortConfig};
+use rocewatch_core::action::{Op, PortConfig};
 use rocewatch_core::ids::PortIdentity;
 use rocewatch_core::input::{DcbOwner, SourceRefresh};
 use rocewatch_core::sim::nic::Nic;
@@ -12,7 +12,7 @@ use rocewatch_core::sim::random::Random;
 use rocewatch_core::sim::scenario::PortSpec;
 use rocewatch_core::units::{MonoTime, Queue};
 
-use super::{Node, NodeError, Seen};
+use super::{Node, NodeError, Offer, Seen};
 use crate::actuate::Machine;
 use crate::clock;
 use crate::sources::{ReadError, Source};
@@ -111,6 +111,7 @@ impl Node for SimulatedNode {
                 }),
                 pfc: Some((config.pfc, DcbOwner::Host)),
                 pause: Some((config.pause, config.prevention_timeout_ms)),
+                in_band: false,
             }
         });
         Ok(seen.collect())
@@ -132,8 +133,8 @@ impl Node for SimulatedNode {
         }
     }
 
-    fn actions(&self, _seen: &Seen) -> Vec<ActionKind> {
-        ActionKind::ALL.to_vec()
+    fn offer(&mut self, _seen: &Seen) -> Offer {
+        Offer::of(|_| None)
     }
 
     /// Nobody tells when a simulated link or mask changes.
@@ -171,7 +172,7 @@ impl Source for SimulatedSource {
 struct SimulatedMachine(Shared);
 
 impl Machine for SimulatedMachine {
-    fn config(&self) -> Result<PortConfig, String> {
+    fn config(&self, _about: &[Op]) -> Result<PortConfig, String> {
         Ok(self.0.now().0.config())
     }
 

@@ -13,6 +13,7 @@ use rocewatch_core::input::SourceRefresh;
 pub use directory::{DirectorySource, FileError, read_file};
 pub use ethtool::EthtoolSource;
 pub use facts::{Facts, FactsReach, KernelFacts, PortFacts, Topic};
+pub(crate) use facts::{headroom_of, reporters_of_port};
 pub use poller::{Feed, Poller};
 pub use raw::RawTap;
 pub use rdma::{Lag, RdmaCounters, RdmaName, RdmaView};

@@ -7,7 +7,6 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, Thread};
 use std::time::Duration;
 
-use rocewatch_core::action::ActionKind;
 use rocewatch_core::binding::{Binding, Bound};
 use rocewatch_core::drivers;
 use rocewatch_core::ids::{PortIdentity, PortKey};
@@ -17,6 +16,7 @@ use rocewatch_core::units::{MonoTime, nanos};
 use super::{ReadError, Source};
 use crate::clock;
 use crate::export::stats::{AgentStats, Collector, PortStats};
+use crate::node::Offer;
 
 /// Names are read again after this long even if nothing tells that they changed: two priorities can swap their PFC
 /// bits and leave the count as it was.
@@ -62,7 +62,7 @@ impl Poller {
     pub fn start(
         port: PortKey,
         identity: PortIdentity,
-        actions: Vec<ActionKind>,
+        offer: Offer,
         source: Box<dyn Source>,
         introduction: Vec<Input>,
         interval: Duration,
@@ -75,7 +75,7 @@ impl Poller {
         let reader = Reader {
             port,
             identity,
-            actions,
+            offer,
             source,
             feed,
             stats,
@@ -118,7 +118,7 @@ impl Drop for Poller {
 struct Reader {
     port: PortKey,
     identity: PortIdentity,
-    actions: Vec<ActionKind>,
+    offer: Offer,
     source: Box<dyn Source>,
     introduction: Vec<Input>,
     feed: Feed,
@@ -238,7 +238,8 @@ impl Reader {
             identity: self.identity.clone(),
             layout,
             refresh: self.refresh,
-            actions: self.actions.clone(),
+            actions: self.offer.actions.clone(),
+            unsupported: self.offer.unsupported.clone(),
         }));
         for input in std::mem::take(&mut self.introduction) {
             self.send(input);
@@ -284,7 +285,7 @@ mod tests {
         let reader = Reader {
             port: PortKey(0),
             identity: PortIdentity::default(),
-            actions: Vec::new(),
+            offer: Offer::default(),
             source,
             introduction: Vec::new(),
             stats: feed.stats.port(PortKey(0)),

@@ -1,5 +1,5 @@
-//! What devlink tells of devices: what sort of port a network device is, and how the reporters of its health are.
-//! Asks only.
+//! What devlink tells of devices: what sort of port a network device is, and how the reporters of its health are. It can
+//! also be asked to have one of them recover its device.
 
 use std::time::Duration;
 
@@ -125,11 +125,7 @@ impl Devlink {
     ///
     /// If the kernel does not answer as it should.
     pub fn reporter(&mut self, known: &Reporter) -> Result<Option<Reporter>, NetlinkError> {
-        let mut body = handle(&known.device);
-        if let Some(port) = known.port {
-            put_attribute(&mut body, DEVLINK_ATTR_PORT_INDEX, &port.to_ne_bytes());
-        }
-        put_text(&mut body, DEVLINK_ATTR_HEALTH_REPORTER_NAME, &known.name);
+        let body = known.handle();
         let (name, command) = ("DEVLINK_CMD_HEALTH_REPORTER_GET", DEVLINK_CMD_HEALTH_REPORTER_GET);
         let query = Query { name, command, attributes: &body };
         match self.genl.get(query, |_, attributes| Reporter::decode(attributes)) {
@@ -137,6 +133,18 @@ impl Devlink {
             Err(error) if is_gone(&error) => Ok(None),
             Err(error) => Err(error),
         }
+    }
+
+    /// Has `reporter` recover its device. One that is healthy says yes and does nothing
+    /// (`devlink_health_reporter_recover`): its count of recoveries tells. Needs CAP_NET_ADMIN in the initial user
+    /// namespace.
+    ///
+    /// # Errors
+    ///
+    /// If the reporter is gone, cannot recover anything, or fails.
+    pub fn recover(&mut self, reporter: &Reporter) -> Result<(), NetlinkError> {
+        let (name, command) = ("DEVLINK_CMD_HEALTH_REPORTER_RECOVER", DEVLINK_CMD_HEALTH_REPORTER_RECOVER);
+        self.genl.set(Query { name, command, attributes: &reporter.handle() })
     }
 
     /// Kernels before 6.6 do not look at what narrows a list, and give all of it.
@@ -246,6 +254,16 @@ impl Flavour {
 }
 
 impl Reporter {
+    /// What a question about it begins with.
+    fn handle(&self) -> Vec<u8> {
+        let mut body = handle(&self.device);
+        if let Some(port) = self.port {
+            put_attribute(&mut body, DEVLINK_ATTR_PORT_INDEX, &port.to_ne_bytes());
+        }
+        put_text(&mut body, DEVLINK_ATTR_HEALTH_REPORTER_NAME, &self.name);
+        body
+    }
+
     /// The reporter in the attributes of a message; `None` if it says not which.
     ///
     /// # Errors

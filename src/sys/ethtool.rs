@@ -1,4 +1,5 @@
-//! What a driver tells through `ethtool`: its name, its statistics, its pause settings. Reads only.
+//! What a driver tells through `ethtool`: its name, its statistics, its pause settings; and the one of them that is set
+//! this way, the limit on sent pause.
 //!
 //! The rules that keep the statistics honest (the number of them changes while the agent runs, and an answer of another
 //! length is a success to the kernel) are all kept here: see [`Ethtool::stats`].
@@ -159,6 +160,16 @@ impl Ethtool {
             Err(EthtoolError::Unsupported { .. }) => Ok(None),
             Err(error) => Err(error),
         }
+    }
+
+    /// Sets that limit. mlx5 takes 80 to 8000 ms (`mlx5e_set_pfc_prevention_tout`, 6.12). Needs CAP_NET_ADMIN.
+    ///
+    /// # Errors
+    ///
+    /// If the device is gone, has no such limit, or does not take this one.
+    pub fn set_prevention_timeout(&self, netdev: NetdevName, ms: u16) -> Result<(), EthtoolError> {
+        let mut buffer = [0; TUNABLE_DATA + 2];
+        request(&self.socket, netdev, Query::SetPreventionTimeout { ms }, &mut buffer)
     }
 }
 

@@ -1,4 +1,5 @@
-//! Questions to drivers through ethtool's netlink family. Asks only, and by number, so that no rename comes between.
+//! Questions to drivers through ethtool's netlink family, and one setting, 802.3x pause: by number, so that no rename
+//! comes between.
 
 use std::time::Duration;
 
@@ -41,6 +42,19 @@ impl EthtoolNetlink {
         let body = header(ETHTOOL_A_PAUSE_HEADER, ifindex, ETHTOOL_FLAG_STATS);
         let query = query("ETHTOOL_MSG_PAUSE_GET", ETHTOOL_MSG_PAUSE_GET, &body);
         self.ask(query, ETHTOOL_MSG_PAUSE_GET_REPLY, PauseState::decode)
+    }
+
+    /// Sets 802.3x pause of the device `ifindex`, negotiation off. Needs CAP_NET_ADMIN.
+    ///
+    /// # Errors
+    ///
+    /// If the device is gone or detached, or its driver refuses.
+    pub fn set_pause(&mut self, ifindex: u32, rx: bool, tx: bool) -> Result<(), NetlinkError> {
+        let mut body = header(ETHTOOL_A_PAUSE_HEADER, ifindex, 0);
+        put_attribute(&mut body, ETHTOOL_A_PAUSE_AUTONEG, &[0]);
+        put_attribute(&mut body, ETHTOOL_A_PAUSE_RX, &[u8::from(rx)]);
+        put_attribute(&mut body, ETHTOOL_A_PAUSE_TX, &[u8::from(tx)]);
+        self.genl.set(query("ETHTOOL_MSG_PAUSE_SET", ETHTOOL_MSG_PAUSE_SET, &body))
     }
 
     /// The counts of forward error correction of the device `ifindex`; `None` if its driver has none.

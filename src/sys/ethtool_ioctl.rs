@@ -1,4 +1,5 @@
-//! `SIOCETHTOOL`, the one ioctl behind everything `ethtool` reads. Sends requests that read and no others.
+//! `SIOCETHTOOL`, the one ioctl behind everything `ethtool` reads, and behind one thing it sets: the limit on sent pause,
+//! which has no netlink form.
 //!
 //! The statistics of a driver have no netlink form (the names have, the values have not), and no crate wraps this
 //! ioctl, so this is the one file with `unsafe`.
@@ -36,6 +37,8 @@ pub(super) enum Query {
     Pause,
     /// The limit on the pause this port sends.
     PreventionTimeout,
+    /// Another limit, in milliseconds.
+    SetPreventionTimeout { ms: u16 },
 }
 
 impl Query {
@@ -48,6 +51,7 @@ impl Query {
             Self::Stats { .. } => ("ETHTOOL_GSTATS", ETHTOOL_GSTATS),
             Self::Pause => ("ETHTOOL_GPAUSEPARAM", ETHTOOL_GPAUSEPARAM),
             Self::PreventionTimeout => ("ETHTOOL_GTUNABLE", ETHTOOL_GTUNABLE),
+            Self::SetPreventionTimeout { .. } => ("ETHTOOL_STUNABLE", ETHTOOL_STUNABLE),
         }
     }
 
@@ -60,7 +64,7 @@ impl Query {
             Self::StatNames { count } => GSTRINGS_DATA + (count as usize + SLACK_ENTRIES) * ETH_GSTRING_LEN,
             Self::Stats { count } => STATS_DATA + (count as usize + SLACK_ENTRIES) * size_of::<u64>(),
             Self::Pause => PAUSEPARAM_LEN,
-            Self::PreventionTimeout => TUNABLE_DATA + size_of::<u16>(),
+            Self::PreventionTimeout | Self::SetPreventionTimeout { .. } => TUNABLE_DATA + size_of::<u16>(),
         }
     }
 
@@ -76,13 +80,19 @@ impl Query {
                 put(buffer, GSTRINGS_COUNT, count.to_ne_bytes());
             }
             Self::Stats { count } => put(buffer, STATS_COUNT, count.to_ne_bytes()),
-            Self::PreventionTimeout => {
-                put(buffer, TUNABLE_ID, ETHTOOL_PFC_PREVENTION_TOUT.to_ne_bytes());
-                put(buffer, TUNABLE_TYPE, ETHTOOL_TUNABLE_U16.to_ne_bytes());
-                put(buffer, TUNABLE_VALUE_LEN, (size_of::<u16>() as u32).to_ne_bytes());
+            Self::PreventionTimeout => put_limit_head(buffer),
+            Self::SetPreventionTimeout { ms } => {
+                put_limit_head(buffer);
+                put(buffer, TUNABLE_DATA, ms.to_ne_bytes());
             }
         }
     }
+}
+
+fn put_limit_head(buffer: &mut [u8]) {
+    put(buffer, TUNABLE_ID, ETHTOOL_PFC_PREVENTION_TOUT.to_ne_bytes());
+    put(buffer, TUNABLE_TYPE, ETHTOOL_TUNABLE_U16.to_ne_bytes());
+    put(buffer, TUNABLE_VALUE_LEN, (size_of::<u16>() as u32).to_ne_bytes());
 }
 
 fn put<const LEN: usize>(buffer: &mut [u8], offset: usize, field: [u8; LEN]) {

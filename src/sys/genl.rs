@@ -82,6 +82,16 @@ impl Genl {
         self.netlink.dump(self.request(query.name, &body), through(decode))
     }
 
+    /// Has the family do what `query` says.
+    ///
+    /// # Errors
+    ///
+    /// If the kernel refuses, does not answer in time or answers nonsense.
+    pub fn set(&mut self, query: Query<'_>) -> Result<(), NetlinkError> {
+        let body = body_of(query);
+        self.netlink.set(self.request(query.name, &body), |_, _| Ok(None::<()>)).map(drop)
+    }
+
     const fn request<'a>(&self, name: &'static str, body: &'a [u8]) -> Request<'a> {
         Request { name, message_type: self.family, body }
     }

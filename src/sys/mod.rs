@@ -1,7 +1,7 @@
 //! The kernel's edge: what the agent asks of Linux, and the decoding of what comes back. In reading order.
 //!
-//! The only folder with `unsafe`, and of that only `ethtool_ioctl` and the counting of allocations in tests. Everything is read; nothing here changes the
-//! machine, decides, or reads a clock.
+//! The only folder with `unsafe`, and of that only `ethtool_ioctl` and the counting of allocations in tests. Nothing here
+//! decides or reads a clock. What changes the machine is called by the ports of `node` alone, on an order of the engine.
 
 pub mod uapi;
 pub mod netdev;
@@ -14,6 +14,7 @@ pub mod netlink_wire;
 pub mod netlink;
 mod multicast;
 pub mod link;
+mod route;
 pub mod rtnl;
 pub mod link_watch;
 pub mod renames;

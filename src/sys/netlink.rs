@@ -109,6 +109,23 @@ impl Netlink {
         self.ask(request, NLM_F_ACK, decode)
     }
 
+    /// Has the kernel change something; what it says to that goes through `decode`. Asked once: what was perhaps carried
+    /// out is not asked for again, the caller looks at what stands now.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::dump`], and [`NetlinkError::Unheard`] if the answer was lost.
+    pub fn set<T>(
+        &mut self,
+        request: Request<'_>,
+        mut decode: impl FnMut(u16, &[u8]) -> Result<Option<T>, Malformed>,
+    ) -> Result<Vec<T>, NetlinkError> {
+        match self.ask_once(request, NLM_F_ACK, &mut decode)? {
+            Some(answer) => Ok(answer),
+            None => Err(NetlinkError::Unheard { request: request.name }),
+        }
+    }
+
     fn ask<T>(
         &mut self,
         request: Request<'_>,
@@ -116,21 +133,34 @@ impl Netlink {
         mut decode: impl FnMut(u16, &[u8]) -> Result<Option<T>, Malformed>,
     ) -> Result<Vec<T>, NetlinkError> {
         for _ in 0..DUMP_ATTEMPTS {
-            // Put back only after a whole answer, see the field.
-            let socket = match self.socket.take() {
-                Some(socket) => socket,
-                None => open(self.protocol, self.timeout)?,
-            };
-            self.sequence = self.sequence.wrapping_add(1);
-            let mut listing =
-                Listing { request: request.name, sequence: self.sequence, is_torn: false, list: Vec::new() };
-            send(&socket, request, flags, self.sequence)?;
-            if self.listen(&socket, &mut listing, &mut decode)? == Progress::Whole {
-                self.socket = Some(socket);
-                return Ok(listing.list);
+            if let Some(answer) = self.ask_once(request, flags, &mut decode)? {
+                return Ok(answer);
             }
         }
         Err(NetlinkError::Unsteady { request: request.name })
+    }
+
+    /// The answer; `None` if it is torn.
+    fn ask_once<T>(
+        &mut self,
+        request: Request<'_>,
+        flags: u16,
+        decode: &mut impl FnMut(u16, &[u8]) -> Result<Option<T>, Malformed>,
+    ) -> Result<Option<Vec<T>>, NetlinkError> {
+        // Put back only after a whole answer, see the field.
+        let socket = match self.socket.take() {
+            Some(socket) => socket,
+            None => open(self.protocol, self.timeout)?,
+        };
+        self.sequence = self.sequence.wrapping_add(1);
+        let mut listing =
+            Listing { request: request.name, sequence: self.sequence, is_torn: false, list: Vec::new() };
+        send(&socket, request, flags, self.sequence)?;
+        if self.listen(&socket, &mut listing, decode)? == Progress::Torn {
+            return Ok(None);
+        }
+        self.socket = Some(socket);
+        Ok(Some(listing.list))
     }
 
     /// Receives until the list has ended. As long as the kernel's list: "done" or an error ends it, or the next part is
@@ -285,6 +315,26 @@ pub enum NetlinkError {
         /// Its length in bytes.
         len: usize,
     },
+    /// The answer to a change was lost: whether it was carried out has to be looked at.
+    #[error("the answer to {request} was lost")]
+    Unheard {
+        /// What was asked.
+        request: &'static str,
+    },
+    /// The driver said no, in its own way.
+    #[error("{request} refused by the driver")]
+    Driver {
+        /// What was asked.
+        request: &'static str,
+        /// The driver's reason.
+        source: io::Error,
+    },
+    /// The setting is not the host's to make.
+    #[error("firmware or another agent runs DCBX on the port ({}), and owns its settings", dcbx_bits(*.dcbx))]
+    NotOwner {
+        /// The port's DCBX bits (`DCB_CAP_DCBX_*`), if it has any.
+        dcbx: Option<u8>,
+    },
     /// The list changed each time it was read.
     #[error("answer to {request} changed while it was read, {DUMP_ATTEMPTS} times in a row")]
     Unsteady {
@@ -304,6 +354,11 @@ impl NetlinkError {
         Self::refused(request, Refusal { errno: Errno::NODEV.raw_os_error(), message: None })
     }
 
+    /// The driver offers nothing of the kind.
+    pub(super) fn unsupported(request: &'static str) -> Self {
+        Self::refused(request, Refusal { errno: Errno::OPNOTSUPP.raw_os_error(), message: None })
+    }
+
     /// Whether the kernel or the driver has no answer to this question, now or later.
     #[must_use]
     pub fn is_unsupported(&self) -> bool {
@@ -314,13 +369,22 @@ impl NetlinkError {
     #[must_use]
     pub fn errno(&self) -> Option<i32> {
         match self {
-            Self::Open { source, .. } | Self::Socket { source, .. } | Self::Refused { source, .. } => {
-                source.raw_os_error()
-            }
+            Self::Open { source, .. }
+            | Self::Socket { source, .. }
+            | Self::Refused { source, .. }
+            | Self::Driver { source, .. } => source.raw_os_error(),
             Self::TimedOut { .. } => Some(Errno::AGAIN.raw_os_error()),
-            Self::Malformed { .. } | Self::TooLong { .. } | Self::Unsteady { .. } => None,
+            Self::Malformed { .. }
+            | Self::TooLong { .. }
+            | Self::Unheard { .. }
+            | Self::NotOwner { .. }
+            | Self::Unsteady { .. } => None,
         }
     }
+}
+
+fn dcbx_bits(dcbx: Option<u8>) -> String {
+    dcbx.map_or_else(|| "no DCBX".into(), |bits| format!("DCBX {bits:#04x}"))
 }
 
 fn words(message: Option<&String>) -> String {

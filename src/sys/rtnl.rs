@@ -1,17 +1,29 @@
-//! The links of this network namespace. Asks on a thread that may block; being told of changes is `link_watch`'s part.
+//! The links of this network namespace, and the default routes over them. Asks on a thread that may block; being told of
+//! changes is `link_watch`'s part. A link can also be switched on and off.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use netlink_sys::protocols::NETLINK_ROUTE;
 
 use super::link::Link;
 use super::netlink::{Netlink, NetlinkError, Request};
+use super::route::default_route;
 use super::uapi::*;
 
 /// A socket for questions about links. One per asking thread.
 #[derive(Debug)]
 pub struct Rtnl {
     netlink: Netlink,
+}
+
+/// Whether a link is switched on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AdminState {
+    /// It is.
+    Up,
+    /// It is not.
+    Down,
 }
 
 impl Rtnl {
@@ -33,9 +45,69 @@ impl Rtnl {
     /// If the kernel does not give a whole list.
     pub fn dump_links(&mut self) -> Result<Vec<Link>, NetlinkError> {
         let request = Request { name: "RTM_GETLINK", message_type: RTM_GETLINK, body: &[0; IFINFOMSG_LEN] };
-        self.netlink.dump(request, |message_type, payload| match message_type {
-            RTM_NEWLINK => Link::decode(payload),
-            _ => Ok(None),
-        })
+        self.netlink.dump(request, link_in)
     }
+
+    /// The device `ifindex`.
+    ///
+    /// # Errors
+    ///
+    /// If it is gone, or the kernel does not answer as it should.
+    pub fn link(&mut self, ifindex: u32) -> Result<Link, NetlinkError> {
+        let name = "RTM_GETLINK";
+        let request = Request { name, message_type: RTM_GETLINK, body: &about(ifindex) };
+        let links = self.netlink.get(request, link_in)?;
+        links.into_iter().next().ok_or_else(|| NetlinkError::gone(name))
+    }
+
+    /// Switches the device `ifindex` on or off, as `ip link set` does. Needs CAP_NET_ADMIN.
+    ///
+    /// # Errors
+    ///
+    /// If it is gone, or its driver refuses.
+    pub fn set_link(&mut self, ifindex: u32, state: AdminState) -> Result<(), NetlinkError> {
+        let mut body = about(ifindex);
+        let flags = match state {
+            AdminState::Up => IFF_UP,
+            AdminState::Down => 0,
+        };
+        body[IFINFOMSG_FLAGS..][..4].copy_from_slice(&flags.to_ne_bytes());
+        body[IFINFOMSG_CHANGE..][..4].copy_from_slice(&IFF_UP.to_ne_bytes());
+        let request = Request { name: "RTM_NEWLINK", message_type: RTM_NEWLINK, body: &body };
+        self.netlink.set(request, |_, _| Ok(None::<()>)).map(drop)
+    }
+
+    /// The devices that default routes lead over, of both families of IP and of all tables.
+    ///
+    /// # Errors
+    ///
+    /// If the kernel does not give a whole list.
+    pub fn default_route_devices(&mut self) -> Result<BTreeSet<u32>, NetlinkError> {
+        let mut devices = BTreeSet::new();
+        for family in [AF_INET, AF_INET6] {
+            let mut body = [0; RTMSG_LEN];
+            body[RTMSG_FAMILY] = family;
+            let request = Request { name: "RTM_GETROUTE", message_type: RTM_GETROUTE, body: &body };
+            let routes = self.netlink.dump(request, |message_type, payload| match message_type {
+                RTM_NEWROUTE => default_route(payload),
+                _ => Ok(None),
+            })?;
+            devices.extend(routes.into_iter().flatten());
+        }
+        Ok(devices)
+    }
+}
+
+fn link_in(message_type: u16, payload: &[u8]) -> Result<Option<Link>, super::netlink_wire::Malformed> {
+    match message_type {
+        RTM_NEWLINK => Link::decode(payload),
+        _ => Ok(None),
+    }
+}
+
+/// The head of a message about the device `ifindex`.
+fn about(ifindex: u32) -> [u8; IFINFOMSG_LEN] {
+    let mut body = [0; IFINFOMSG_LEN];
+    body[IFINFOMSG_INDEX..][..4].copy_from_slice(&ifindex.to_ne_bytes());
+    body
 }

@@ -38,6 +38,7 @@ kernel! {
     ETHTOOL_GSTATS: u32 = 0x1d, "ETHTOOL_GSTATS";
     ETHTOOL_GSSET_INFO: u32 = 0x37, "ETHTOOL_GSSET_INFO";
     ETHTOOL_GTUNABLE: u32 = 0x48, "ETHTOOL_GTUNABLE";
+    ETHTOOL_STUNABLE: u32 = 0x49, "ETHTOOL_STUNABLE";
     ETH_SS_STATS: u32 = 1, "ETH_SS_STATS";
     ETH_GSTRING_LEN: usize = 32, "ETH_GSTRING_LEN";
     ETHTOOL_PFC_PREVENTION_TOUT: u32 = 3, "ETHTOOL_PFC_PREVENTION_TOUT";
@@ -83,6 +84,8 @@ kernel! {
     RTM_NEWLINK: u16 = 16, "RTM_NEWLINK";
     RTM_DELLINK: u16 = 17, "RTM_DELLINK";
     RTM_GETLINK: u16 = 18, "RTM_GETLINK";
+    RTM_NEWROUTE: u16 = 24, "RTM_NEWROUTE";
+    RTM_GETROUTE: u16 = 26, "RTM_GETROUTE";
     RTM_GETDCB: u16 = 78, "RTM_GETDCB";
     RTM_SETDCB: u16 = 79, "RTM_SETDCB";
     RTNLGRP_LINK: u32 = 1, "RTNLGRP_LINK";
@@ -91,6 +94,18 @@ kernel! {
     IFINFOMSG_FAMILY: usize = 0, "offsetof(struct ifinfomsg, ifi_family)";
     IFINFOMSG_INDEX: usize = 4, "offsetof(struct ifinfomsg, ifi_index)";
     IFINFOMSG_FLAGS: usize = 8, "offsetof(struct ifinfomsg, ifi_flags)";
+    IFINFOMSG_CHANGE: usize = 12, "offsetof(struct ifinfomsg, ifi_change)";
+    RTMSG_LEN: usize = 12, "sizeof(struct rtmsg)";
+    RTMSG_FAMILY: usize = 0, "offsetof(struct rtmsg, rtm_family)";
+    RTMSG_DST_LEN: usize = 1, "offsetof(struct rtmsg, rtm_dst_len)";
+    RTMSG_TYPE: usize = 7, "offsetof(struct rtmsg, rtm_type)";
+    RTN_UNICAST: u8 = 1, "RTN_UNICAST";
+    RTA_OIF: u16 = 4, "RTA_OIF";
+    RTA_MULTIPATH: u16 = 9, "RTA_MULTIPATH";
+    RTNEXTHOP_LEN: usize = 8, "sizeof(struct rtnexthop)";
+    RTNEXTHOP_OIF: usize = 4, "offsetof(struct rtnexthop, rtnh_ifindex)";
+    AF_INET: u8 = 2, "AF_INET";
+    AF_INET6: u8 = 10, "AF_INET6";
 
     // linux/if_link.h
     IFLA_IFNAME: u16 = 3, "IFLA_IFNAME";
@@ -124,6 +139,7 @@ kernel! {
     // linux/dcbnl.h
     DCBMSG_LEN: usize = 4, "sizeof(struct dcbmsg)";
     DCBMSG_CMD: usize = 1, "offsetof(struct dcbmsg, cmd)";
+    DCB_CMD_IEEE_SET: u8 = 20, "DCB_CMD_IEEE_SET";
     DCB_CMD_IEEE_GET: u8 = 21, "DCB_CMD_IEEE_GET";
     DCB_ATTR_IFNAME: u16 = 1, "DCB_ATTR_IFNAME";
     DCB_ATTR_IEEE: u16 = 13, "DCB_ATTR_IEEE";
@@ -132,6 +148,10 @@ kernel! {
     DCB_ATTR_IEEE_APP_TABLE: u16 = 3, "DCB_ATTR_IEEE_APP_TABLE";
     DCB_ATTR_IEEE_PEER_PFC: u16 = 5, "DCB_ATTR_IEEE_PEER_PFC";
     DCB_ATTR_IEEE_APP: u16 = 1, "DCB_ATTR_IEEE_APP";
+    DCB_ATTR_DCB_BUFFER: u16 = 10, "DCB_ATTR_DCB_BUFFER";
+    DCB_BUFFER_LEN: usize = 44, "sizeof(struct dcbnl_buffer)";
+    DCB_BUFFER_PRIO: usize = 0, "offsetof(struct dcbnl_buffer, prio2buffer)";
+    DCB_BUFFER_SIZE: usize = 8, "offsetof(struct dcbnl_buffer, buffer_size)";
     DCB_CAP_DCBX_HOST: u8 = 1, "DCB_CAP_DCBX_HOST";
     DCB_CAP_DCBX_LLD_MANAGED: u8 = 2, "DCB_CAP_DCBX_LLD_MANAGED";
     IEEE_PFC_LEN: usize = 136, "sizeof(struct ieee_pfc)";
@@ -155,6 +175,7 @@ kernel! {
     ETHTOOL_MSG_LINKSTATE_GET: u8 = 6, "ETHTOOL_MSG_LINKSTATE_GET";
     ETHTOOL_MSG_COALESCE_GET: u8 = 19, "ETHTOOL_MSG_COALESCE_GET";
     ETHTOOL_MSG_PAUSE_GET: u8 = 21, "ETHTOOL_MSG_PAUSE_GET";
+    ETHTOOL_MSG_PAUSE_SET: u8 = 22, "ETHTOOL_MSG_PAUSE_SET";
     ETHTOOL_MSG_FEC_GET: u8 = 29, "ETHTOOL_MSG_FEC_GET";
     ETHTOOL_MSG_STATS_GET: u8 = 32, "ETHTOOL_MSG_STATS_GET";
     ETHTOOL_MSG_LINKSTATE_GET_REPLY: u8 = 6, "ETHTOOL_MSG_LINKSTATE_GET_REPLY";

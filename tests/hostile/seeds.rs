@@ -177,7 +177,10 @@ fn storm() -> (Told, Vec<(MonoTime, Input, Vec<Effect>)>) {
     );
     tell(&mut told, Input::Bound(port()));
     tell(&mut told, link(true, 5));
-    tell(&mut told, Input::Dcb(PortDcb { port: PortKey(0), pfc: Some(mask), owner: DcbOwner::Host }));
+    tell(
+        &mut told,
+        Input::Dcb(PortDcb { port: PortKey(0), pfc: Some(mask), owner: DcbOwner::Host, headroom: None }),
+    );
     let pause = Some(PauseConfig { rx: true, tx: false });
     tell(&mut told, Input::Pause(PortPause { port: PortKey(0), pause, prevention_timeout_ms: Some(100) }));
     for step in 0..30_u64 {

@@ -107,7 +107,14 @@ pub(super) fn port() -> BoundPort {
     };
     let binding = Binding::new(for_driver("mlx5_core"), &NAMES.map(str::to_owned));
     let layout = binding.layout().to_vec();
-    BoundPort { port: PortKey(0), identity, layout, refresh: None, actions: ActionKind::ALL.to_vec() }
+    BoundPort {
+        port: PortKey(0),
+        identity,
+        layout,
+        refresh: None,
+        actions: ActionKind::ALL.to_vec(),
+        unsupported: Vec::new(),
+    }
 }
 
 /// Lines of a recording without its header, told to one engine; what is no line is passed over.

@@ -96,6 +96,7 @@ impl Node {
             layout: layout.clone(),
             refresh: None,
             actions: ActionKind::ALL.to_vec(),
+            unsupported: Vec::new(),
         };
         self.tell(Input::Bound(bound));
         self.tell(Input::Link(PortLink {
@@ -108,7 +109,7 @@ impl Node {
             carrier_changes: Some(2),
             packets: Some(0),
         }));
-        self.tell(Input::Dcb(PortDcb { port: key, pfc: plan.pfc, owner: DcbOwner::Host }));
+        self.tell(Input::Dcb(PortDcb { port: key, pfc: plan.pfc, owner: DcbOwner::Host, headroom: None }));
         self.tell(Input::Pause(PortPause { port: key, pause: plan.pause, prevention_timeout_ms: None }));
         self.ports.insert(key, NodePort { layout, values });
         key

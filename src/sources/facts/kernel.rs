@@ -158,7 +158,7 @@ impl KernelFacts {
             return Ok(());
         };
         if self.reporters.is_empty() {
-            self.reporters = listed(devlink, device, self.ifindex)?;
+            self.reporters = reporters_of_port(devlink, device, self.ifindex)?;
             return Ok(());
         }
         let mut reporters = Vec::with_capacity(self.reporters.len());
@@ -167,13 +167,20 @@ impl KernelFacts {
         }
         // Where one has gone, there may be others.
         let is_whole = reporters.len() == self.reporters.len();
-        self.reporters = if is_whole { reporters } else { listed(devlink, device, self.ifindex)? };
+        self.reporters = if is_whole { reporters } else { reporters_of_port(devlink, device, self.ifindex)? };
         Ok(())
     }
 }
 
 /// The reporters that the port `ifindex` of `device` has.
-fn listed(devlink: &mut Devlink, device: &BusDevice, ifindex: u32) -> Result<Vec<Reporter>, NetlinkError> {
+///
+/// # Errors
+/// If the kernel does not list them.
+pub(crate) fn reporters_of_port(
+    devlink: &mut Devlink,
+    device: &BusDevice,
+    ifindex: u32,
+) -> Result<Vec<Reporter>, NetlinkError> {
     let reporters = devlink.reporters_of(device)?;
     let has_ports = reporters.iter().any(|reporter| reporter.port.is_some());
     let ports = if has_ports { devlink.ports_of(device)? } else { Vec::new() };

@@ -24,7 +24,9 @@ use crate::sys::ethtool_replies::{Coalescing, FecCounts, LinkState, PauseState, 
 use crate::sys::netdev::BusDevice;
 
 pub use kernel::KernelFacts;
+pub(crate) use kernel::reporters_of_port;
 use told::Told;
+pub(crate) use told::headroom_of;
 
 /// The engine takes nothing about a port that it does not know yet; snapshots, which show what it knows, come this
 /// often at most.

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use rocewatch_core::action::PauseConfig;
+use rocewatch_core::action::{Headroom, PauseConfig};
 use rocewatch_core::ids::PortKey;
 use rocewatch_core::input::{DcbOwner, Input, PortDcb, PortHealth, PortPause};
 use rocewatch_core::units::PriorityMask;
 
 use super::PortFacts;
-use crate::sys::dcb::DcbSettings;
+use crate::sys::dcb::{Buffers, DcbSettings};
 
 /// See the module.
 #[derive(Debug)]
@@ -67,7 +67,12 @@ impl Told {
 
 fn dcb_of(port: PortKey, dcb: DcbSettings) -> PortDcb {
     let owner = if dcb.is_owned_by_host() { DcbOwner::Host } else { DcbOwner::Other };
-    PortDcb { port, pfc: dcb.pfc.map(PriorityMask), owner }
+    let headroom = dcb.buffers.map(headroom_of);
+    PortDcb { port, pfc: dcb.pfc.map(PriorityMask), owner, headroom }
+}
+
+pub(crate) const fn headroom_of(buffers: Buffers) -> Headroom {
+    Headroom { buffer_of_priority: buffers.of_priority, bytes: buffers.bytes }
 }
 
 /// `None` as long as nothing is known of either part.
@@ -112,7 +117,7 @@ mod tests {
         let mut told = Told::new(PORT);
         let mask = |bits| {
             let (pfc, owner) = (Some(PriorityMask(bits)), DcbOwner::Host);
-            vec![Input::Dcb(PortDcb { port: PORT, pfc, owner })]
+            vec![Input::Dcb(PortDcb { port: PORT, pfc, owner, headroom: None })]
         };
         assert_eq!(told.news(&dcb(8, 1)), News { inputs: mask(8), names_are_stale: false });
         assert_eq!(told.news(&dcb(8, 1)), News::default());
@@ -126,7 +131,12 @@ mod tests {
     fn another_owner_is_news_and_changes_no_names() {
         let mut told = Told::new(PORT);
         told.news(&dcb(8, 1));
-        let other = Input::Dcb(PortDcb { port: PORT, pfc: Some(PriorityMask(8)), owner: DcbOwner::Other });
+        let other = Input::Dcb(PortDcb {
+            port: PORT,
+            pfc: Some(PriorityMask(8)),
+            owner: DcbOwner::Other,
+            headroom: None,
+        });
         assert_eq!(told.news(&dcb(8, 2)), News { inputs: vec![other], names_are_stale: false });
     }
 

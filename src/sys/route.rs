@@ -1,0 +1,88 @@
+//! Routes, as far as they tell which devices the node is reached over. Decodes only.
+
+use super::netlink_wire::{Malformed, attributes, u32_of};
+use super::uapi::*;
+
+/// The devices that the default route in the payload of a `RTM_NEWROUTE` message leads over; `None` if it is another
+/// route, or none that packets leave by.
+///
+/// # Errors
+///
+/// If the payload is not such a message.
+pub(super) fn default_route(payload: &[u8]) -> Result<Option<Vec<u32>>, Malformed> {
+    let Some((head, body)) = payload.split_at_checked(RTMSG_LEN) else {
+        return Err(Malformed { what: "route message", len: payload.len() });
+    };
+    if head[RTMSG_DST_LEN] != 0 || head[RTMSG_TYPE] != RTN_UNICAST {
+        return Ok(None);
+    }
+    let mut devices = Vec::new();
+    for attribute in attributes(body) {
+        match attribute? {
+            (RTA_OIF, value) => devices.extend(u32_of(value)),
+            (RTA_MULTIPATH, hops) => devices.extend(next_hops(hops)),
+            _ => {}
+        }
+    }
+    Ok(Some(devices).filter(|devices| !devices.is_empty()))
+}
+
+/// The devices of a list of `struct rtnexthop`, each as long as it says; one that is cut short ends it.
+fn next_hops(mut hops: &[u8]) -> Vec<u32> {
+    let mut devices = Vec::new();
+    while let Some(hop) = hops.get(..RTNEXTHOP_LEN) {
+        let len = usize::from(u16::from_ne_bytes([hop[0], hop[1]]));
+        devices.extend(u32_of(&hop[RTNEXTHOP_OIF..]));
+        match hops.get(len.max(RTNEXTHOP_LEN).next_multiple_of(4)..) {
+            Some(rest) => hops = rest,
+            None => break,
+        }
+    }
+    devices
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::netlink_wire::tests::attribute;
+    use super::*;
+
+    fn route(dst_len: u8, kind: u8, attributes: &[Vec<u8>]) -> Vec<u8> {
+        let mut bytes = vec![0; RTMSG_LEN];
+        (bytes[RTMSG_DST_LEN], bytes[RTMSG_TYPE]) = (dst_len, kind);
+        bytes.extend(attributes.concat());
+        bytes
+    }
+
+    fn hop(ifindex: u32) -> Vec<u8> {
+        let mut bytes = vec![RTNEXTHOP_LEN as u8, 0, 0, 0];
+        bytes.extend(ifindex.to_ne_bytes());
+        bytes
+    }
+
+    #[test]
+    fn a_default_route_leads_over_its_device_or_over_each_of_its_hops() {
+        let one = attribute(RTA_OIF, &3_u32.to_ne_bytes());
+        assert_eq!(default_route(&route(0, RTN_UNICAST, &[one])), Ok(Some(vec![3])));
+        let two = attribute(RTA_MULTIPATH, &[hop(4), hop(5)].concat());
+        assert_eq!(default_route(&route(0, RTN_UNICAST, &[two])), Ok(Some(vec![4, 5])));
+    }
+
+    #[test]
+    fn a_route_to_a_network_and_one_that_leads_nowhere_are_no_default_route() {
+        let device = || attribute(RTA_OIF, &3_u32.to_ne_bytes());
+        assert_eq!(default_route(&route(24, RTN_UNICAST, &[device()])), Ok(None));
+        const RTN_UNREACHABLE: u8 = 7;
+        assert_eq!(default_route(&route(0, RTN_UNREACHABLE, &[device()])), Ok(None));
+        assert_eq!(default_route(&route(0, RTN_UNICAST, &[])), Ok(None));
+    }
+
+    #[test]
+    fn no_truncation_makes_decoding_panic_or_end_late() {
+        let whole = route(0, RTN_UNICAST, &[attribute(RTA_MULTIPATH, &[hop(4), hop(5)].concat())]);
+        for len in 0..whole.len() {
+            let cut = default_route(&whole[..len]);
+            assert!(len >= RTMSG_LEN || cut.is_err(), "{len} bytes");
+        }
+        assert_eq!(next_hops(&[0; 64]).len(), 8);
+    }
+}
