@@ -113,7 +113,17 @@ fn engine_with_a_port(binding: &Binding, now: MonoTime) -> Engine {
         PortIdentity { netdev: "eth0".into(), driver: "mlx5_core".into(), ..PortIdentity::default() };
     let layout = binding.layout().to_vec();
     let actions = vec![ActionKind::Alert];
-    engine.handle(now, &Input::Bound(BoundPort { port: PORT, identity, layout, refresh: None, actions }));
+    engine.handle(
+        now,
+        &Input::Bound(BoundPort {
+            port: PORT,
+            identity,
+            layout,
+            refresh: None,
+            actions,
+            unsupported: Vec::new(),
+        }),
+    );
     let link = PortLink {
         port: PORT,
         netdev: "eth0".into(),

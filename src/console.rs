@@ -6,11 +6,11 @@ use std::io::Write;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use rocewatch_core::action::{ActionKind, ActionResult, Op, PutBack, UndoResult};
+use rocewatch_core::action::{ActionKind, ActionResult, PutBack, UndoResult};
 use rocewatch_core::event::{Event, EventKind, PauseKnown};
 use rocewatch_core::phase::{Class, EndReason};
 use rocewatch_core::policy::Veto;
-use rocewatch_core::units::{Direction, MonoTime, PriorityMask};
+use rocewatch_core::units::{Direction, MonoTime};
 
 use crate::runtime::EventSink;
 
@@ -174,9 +174,10 @@ fn sentence(kind: &EventKind, direction: Option<Direction>) -> Option<(&'static 
         }
         EventKind::StormEnded { reason, lasted, .. } => ("over", over(*reason, *lasted)),
         EventKind::PauseEntered { class, window, .. } => ("pause", milder(*class, *window)),
-        EventKind::ActionPlanned { kind, ops, .. } => {
-            ("act", format!("{kind}: {}", ops.iter().map(op).collect::<Vec<_>>().join(", then ")))
-        }
+        EventKind::ActionPlanned { kind, ops, .. } => (
+            "act",
+            format!("{kind}: {}", ops.iter().map(ToString::to_string).collect::<Vec<_>>().join(", then ")),
+        ),
         EventKind::ActionVetoed { kind, reason } => {
             ("veto", format!("{kind} is not done: {}", veto(*reason)))
         }
@@ -252,29 +253,6 @@ fn milder(class: Class, window: Duration) -> String {
         Class::Blocked | Class::DemandUnknown => "paused",
     };
     format!("{what} (over {})", seconds(window))
-}
-
-fn op(op: &Op) -> String {
-    match op {
-        Op::PfcDisable(mask) => format!("take {} out of the PFC mask", priorities(*mask)),
-        Op::PfcEnable(mask) => format!("put {} into the PFC mask", priorities(*mask)),
-        Op::PreventionTimeout(ms) => format!("limit the pause the NIC sends to {ms} ms"),
-        Op::Pause(pause) => format!("802.3x pause rx {} tx {}", on(pause.rx), on(pause.tx)),
-        Op::DevlinkRecover(reporter) => format!("recover devlink reporter {reporter}"),
-        Op::LinkDown => "link down".into(),
-        Op::LinkUp => "link up".into(),
-        Op::Exec(call) => format!("run {}", call.command.join(" ")),
-    }
-}
-
-fn priorities(mask: PriorityMask) -> String {
-    let list = mask.iter().map(|priority| priority.to_string()).collect::<Vec<_>>();
-    let noun = if list.len() == 1 { "priority" } else { "priorities" };
-    format!("{noun} {}", list.join(" "))
-}
-
-const fn on(state: bool) -> &'static str {
-    if state { "on" } else { "off" }
 }
 
 fn veto(reason: Veto) -> &'static str {

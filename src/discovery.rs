@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use rocewatch_core::drivers;
 use rocewatch_core::ids::PortKey;
-use rocewatch_core::input::{BoundPort, Input, PortDcb, PortLink, PortPause};
+use rocewatch_core::input::{BoundPort, Input};
 use rocewatch_core::snapshot::Snapshot;
 use rocewatch_core::units::MonoTime;
 use tokio::sync::watch;
@@ -257,7 +257,7 @@ impl Discovery {
         }
         known.rdma = rdma.clone();
         self.start(port, &seen, rdma.as_ref());
-        self.say(Input::Link(link_of(port, &seen)));
+        self.say(Input::Link(seen.link(port)));
     }
 
     fn change(&mut self, id: u64, seen: Seen) {
@@ -265,9 +265,9 @@ impl Discovery {
         let port = known.port;
         let before = std::mem::replace(&mut known.seen, seen.clone());
         self.note_stats(port, &seen);
-        self.say(Input::Link(link_of(port, &seen)));
-        let told = settings_of(port, &before);
-        let news = settings_of(port, &seen).into_iter().filter(|input| !told.contains(input));
+        self.say(Input::Link(seen.link(port)));
+        let told = before.settings(port);
+        let news = seen.settings(port).into_iter().filter(|input| !told.contains(input));
         news.for_each(|input| self.say(input));
         let facts = self.known.get(&id).and_then(|known| known.facts.as_ref());
         if let Some(facts) = facts.filter(|_| before.carrier != seen.carrier) {
@@ -295,9 +295,8 @@ impl Discovery {
         }
         let offer = self.node.offer(seen);
         self.note_stats(port, seen);
-        let introduction = std::iter::once(Input::Link(link_of(port, seen)))
-            .chain(settings_of(port, seen))
-            .collect::<Vec<_>>();
+        let introduction =
+            std::iter::once(Input::Link(seen.link(port))).chain(seen.settings(port)).collect::<Vec<_>>();
         let Some(source) = self.source(seen) else {
             let Offer { actions, unsupported } = offer;
             let layout = Vec::new();
@@ -381,27 +380,6 @@ fn topics_of(wake: &Wake, id: u64, known: &Known) -> Option<&'static [Topic]> {
         Wake::Settings(SettingsEvent::Lost) => Some(&Topic::ALL),
         Wake::Changed | Wake::Stop => None,
     }
-}
-
-fn link_of(port: PortKey, seen: &Seen) -> PortLink {
-    PortLink {
-        port,
-        netdev: seen.netdev.clone(),
-        carrier: seen.carrier,
-        speed_mbps: seen.speed_mbps,
-        mtu: seen.mtu,
-        bond: seen.bond.clone(),
-        carrier_changes: seen.carrier_changes,
-        packets: seen.stats.map(|stats| stats.rx_packets.wrapping_add(stats.tx_packets)),
-    }
-}
-
-fn settings_of(port: PortKey, seen: &Seen) -> Vec<Input> {
-    let dcb = seen.pfc.map(|(pfc, owner)| Input::Dcb(PortDcb { port, pfc, owner, headroom: None }));
-    let pause = seen
-        .pause
-        .map(|(pause, prevention_timeout_ms)| Input::Pause(PortPause { port, pause, prevention_timeout_ms }));
-    dcb.into_iter().chain(pause).collect()
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use rocewatch_core::action::{PutBack, UndoResult};
+use rocewatch_core::action::{Op, PutBack, UndoResult};
 use rocewatch_core::event::{Event, EventKind, Level};
 use tracing::{debug, error, info, warn};
 
@@ -34,6 +34,10 @@ macro_rules! line {
             Level::Info => info!(seq = $event.seq, port, prio, direction, $($($fields)+,)? $message),
         }
     }};
+}
+
+fn sentence(ops: &[Op]) -> String {
+    ops.iter().map(ToString::to_string).collect::<Vec<_>>().join(", then ")
 }
 
 fn ms(span: Duration) -> u64 {
@@ -90,7 +94,13 @@ fn print(event: &Event) {
             line!(event, "action unsupported: the port is only watched", action = kind.label(), why)
         }
         EventKind::ActionPlanned { action, kind, ops, undo } => {
-            line!(event, "action planned", action_id = action.0, action = kind.label(), ops = ?ops, undo = ?undo
+            line!(
+                event,
+                "action planned",
+                action_id = action.0,
+                action = kind.label(),
+                ops = sentence(ops),
+                undo = sentence(undo)
             )
         }
         EventKind::ActionVetoed { kind, reason } => {

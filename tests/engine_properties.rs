@@ -171,6 +171,7 @@ fn any_bound() -> impl Strategy<Value = BoundPort> {
             layout,
             refresh,
             actions,
+            unsupported: Vec::new(),
         },
     )
 }
@@ -266,7 +267,7 @@ fn any_port_name() -> impl Strategy<Value = PortName> {
 
 fn any_durable() -> impl Strategy<Value = Durable> {
     let spent = (any_port_name(), any_time()).prop_map(|(port, at)| Spent { port, at });
-    let owed = (any_port_name(), any_undo()).prop_map(|(port, undo)| Owed { port, undo });
+    let owed = (any_port_name(), any_undo()).prop_map(|(port, undo)| Owed { port, ifindex: None, undo });
     let locked = any_time().prop_map(|until| Locked { until, reason: LockReason::Relapses, storm: None });
     let queue = (
         any_port_name(),

@@ -14,8 +14,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::sources::{read_file, with_causes};
 
-/// The format written and read by this version.
-const FORMAT: u32 = 1;
+/// The format written and read by this version. In format 1 an operation on the PFC mask had one priority.
+const FORMAT: u32 = 2;
 
 /// The journal, open for as long as the agent lives.
 #[derive(Debug)]
@@ -231,11 +231,11 @@ mod tests {
     #[test]
     fn rubbish_is_told_and_kept_aside() {
         let folder = tempfile::tempdir().unwrap();
-        fs::write(folder.path().join("journal"), b"{\"rocewatch_journal\":1,").unwrap();
+        fs::write(folder.path().join("journal"), b"{\"rocewatch_journal\":2,").unwrap();
         let (_, stored) = Journal::open(folder.path(), "boot").unwrap();
         assert!(matches!(stored, Stored::Unusable(_)));
         let kept = fs::read(folder.path().join("journal.old")).unwrap();
-        assert_eq!(kept, b"{\"rocewatch_journal\":1,");
+        assert_eq!(kept, b"{\"rocewatch_journal\":2,");
     }
 
     #[test]

@@ -3,13 +3,16 @@
 
 mod exec;
 mod journal;
+mod restore;
 
 pub use journal::{Journal, JournalError, Stored};
+pub use restore::{RestoreEnd, Restored, restore};
 
 use std::collections::BTreeMap;
 use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
+use std::time::Duration;
 
 use rocewatch_core::action::{
     ActionResult, Answer, Execution, Op, Order, Outcome, PortConfig, PutBack, Report, Step, Target,
@@ -21,11 +24,11 @@ use rocewatch_core::drivers::{self, PacketScope};
 use rocewatch_core::durable::Durable;
 use rocewatch_core::ids::PortKey;
 use rocewatch_core::input::{Ended, Input};
-use rocewatch_core::units::{Priority, Queue};
+use rocewatch_core::units::{MonoTime, Priority, Queue};
 use tokio_util::sync::CancellationToken;
 
 use crate::clock;
-use crate::sources::Source;
+use crate::sources::{Source, with_causes};
 
 /// What can be set, and read back, on one port.
 pub trait Machine: Send + Sync {
@@ -127,6 +130,21 @@ impl Actuator {
     }
 }
 
+/// How often one who waits looks whether the agent is about to end.
+const WAIT_LOOK: Duration = Duration::from_millis(10);
+
+/// Waits until then, or not much longer if the agent is about to end: what a wait is for is not worth a change that
+/// stays.
+fn wait(until: MonoTime, stop: &CancellationToken) {
+    loop {
+        let left = until.since(clock::now());
+        thread::sleep(left.min(WAIT_LOOK));
+        if left <= WAIT_LOOK || stop.is_cancelled() {
+            return;
+        }
+    }
+}
+
 /// The outcome of an order that was not begun.
 fn failed(kind: OrderKind, reason: &str) -> Report {
     let outcome = match kind {
@@ -146,22 +164,43 @@ fn carry_out(
         Order::Do(plan) => plan.targets.clone(),
         Order::Undo(_) => Vec::new(),
     };
+    let machine = Arc::clone(&station.machine);
+    let persist = || {
+        let mut journal = journal.lock().unwrap_or_else(PoisonError::into_inner);
+        journal.store(durable, revision).map_err(|error| with_causes(&error))
+    };
+    drive(order, machine.as_ref(), persist, || station.counters(&targets), stop)
+}
+
+/// Does what the rules of the order ask for, step by step, until they have nothing more to ask.
+fn drive(
+    order: Order,
+    machine: &dyn Machine,
+    mut persist: impl FnMut() -> Result<(), String>,
+    mut counters: impl FnMut() -> Result<Vec<TargetCounters>, String>,
+    stop: &CancellationToken,
+) -> Report {
     let about = order.operations();
+    // A plan that has changed nothing yet is not begun any more when the agent is about to end.
+    let mut may_begin = matches!(order, Order::Undo(_));
     let mut execution = Execution::new(order);
     let mut answer = Answer::Start;
     loop {
         answer = match execution.next(clock::now(), answer) {
             Step::Done(report) => return report,
-            Step::Persist => {
-                let mut journal = journal.lock().unwrap_or_else(PoisonError::into_inner);
-                Answer::Persisted(journal.store(durable, revision).map_err(|error| error.to_string()))
-            }
-            Step::ReadCounters => Answer::Counters(station.counters(&targets)),
-            Step::ReadConfig => Answer::Config(station.machine.config(&about)),
+            Step::Persist => Answer::Persisted(persist()),
+            Step::ReadCounters => Answer::Counters(counters()),
+            Step::ReadConfig => Answer::Config(machine.config(&about)),
             Step::Apply(Op::Exec(call)) => Answer::Applied(exec::run(&call, stop)),
-            Step::Apply(op) => Answer::Applied(station.machine.apply(&op)),
+            Step::Apply(_) if !may_begin && stop.is_cancelled() => {
+                Answer::Applied(Err("the agent is about to end".into()))
+            }
+            Step::Apply(op) => {
+                may_begin = true;
+                Answer::Applied(machine.apply(&op))
+            }
             Step::Wait(until) => {
-                thread::sleep(until.since(clock::now()));
+                wait(until, stop);
                 Answer::Waited
             }
         };

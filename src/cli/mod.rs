@@ -11,6 +11,7 @@ use crate::replay::ReplayError;
 
 pub mod flags;
 pub mod run;
+pub mod restore;
 pub mod demo;
 pub mod replay;
 pub mod sim;
@@ -38,6 +39,8 @@ pub struct Cli {
 pub enum Command {
     /// Watch this node's ports
     Run(run::RunArgs),
+    /// Take back what an agent that has ended left changed on this node's ports
+    Restore(restore::RestoreArgs),
     /// Show the agent at work on a simulated node
     Demo(demo::DemoArgs),
     /// Feed a recording or an incident to the same engine again
@@ -88,6 +91,7 @@ impl Command {
     pub fn dispatch(self) -> anyhow::Result<Exit> {
         match self {
             Self::Run(args) => run::run(args),
+            Self::Restore(args) => restore::run(&args),
             Self::Demo(args) => demo::run(args),
             Self::Replay(args) => replay::run(&args),
             Self::Sim(args) => sim::run(&args),

@@ -36,8 +36,32 @@ pub struct Spent {
 pub struct Owed {
     /// The port.
     pub port: PortName,
+    /// The kernel's number of its device, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ifindex: Option<u32>,
     /// What is to be taken back.
     pub undo: Undo,
+}
+
+impl Owed {
+    /// Whether it is owed to another device than `identity`, which bears the same name: one that was taken away and came
+    /// back is a new one, and nothing was changed there.
+    #[must_use]
+    pub fn is_of_another_device(&self, identity: &PortIdentity) -> bool {
+        self.ifindex.zip(identity.ifindex).is_some_and(|(then, now)| then != now)
+    }
+}
+
+impl Durable {
+    /// Takes out what is owed to the port `identity`, also under the name that it bore before; `present` are the names
+    /// of all ports there are, since a name that another port bears is no name of before.
+    pub fn take_owed(&mut self, identity: &PortIdentity, present: &[PortName]) -> Vec<Owed> {
+        let name = PortName::of(identity);
+        let is_own = |port: &PortName| *port == name || (port.is_renamed(&name) && !present.contains(port));
+        let (own, others) = std::mem::take(&mut self.owed).into_iter().partition(|owed| is_own(&owed.port));
+        self.owed = others;
+        own
+    }
 }
 
 /// What is remembered of one queue.

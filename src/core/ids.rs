@@ -47,4 +47,7 @@ pub struct PortIdentity {
     /// NUMA node of the device, where the kernel tells.
     #[serde(default)]
     pub numa_node: Option<u32>,
+    /// The kernel's number of the network device, which a device that comes back does not get again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ifindex: Option<u32>,
 }

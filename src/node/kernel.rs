@@ -188,6 +188,7 @@ impl Node for KernelNode {
             firmware_version: info.firmware_version.unwrap_or_default(),
             pci_address: address.unwrap_or_default(),
             numa_node: self.sysfs.numa_node(name),
+            ifindex: Some(ifindex_of(seen)),
             ..PortIdentity::default()
         }
     }

@@ -17,8 +17,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rocewatch_core::action::{ActionKind, Op, PauseConfig, PortConfig};
-use rocewatch_core::ids::PortIdentity;
-use rocewatch_core::input::{DcbOwner, UnsupportedAction};
+use rocewatch_core::ids::{PortIdentity, PortKey};
+use rocewatch_core::input::{DcbOwner, Input, PortDcb, PortLink, PortPause, UnsupportedAction};
 use rocewatch_core::units::PriorityMask;
 
 use crate::actuate::Machine;
@@ -54,6 +54,33 @@ pub struct Seen {
     pub pause: Option<(Option<PauseConfig>, Option<u16>)>,
     /// Whether a default route of the node leads over it, or nobody can tell.
     pub in_band: bool,
+}
+
+impl Seen {
+    /// Its link, as `port`'s.
+    #[must_use]
+    pub fn link(&self, port: PortKey) -> PortLink {
+        PortLink {
+            port,
+            netdev: self.netdev.clone(),
+            carrier: self.carrier,
+            speed_mbps: self.speed_mbps,
+            mtu: self.mtu,
+            bond: self.bond.clone(),
+            carrier_changes: self.carrier_changes,
+            packets: self.stats.map(|stats| stats.rx_packets.wrapping_add(stats.tx_packets)),
+        }
+    }
+
+    /// Its settings as far as they come along, as `port`'s.
+    #[must_use]
+    pub fn settings(&self, port: PortKey) -> Vec<Input> {
+        let dcb = self.pfc.map(|(pfc, owner)| Input::Dcb(PortDcb { port, pfc, owner, headroom: None }));
+        let pause = self.pause.map(|(pause, prevention_timeout_ms)| {
+            Input::Pause(PortPause { port, pause, prevention_timeout_ms })
+        });
+        dcb.into_iter().chain(pause).collect()
+    }
 }
 
 /// A place where ports are found.
@@ -140,7 +167,7 @@ impl Machine for CommandsOnly {
     }
 
     fn apply(&self, op: &Op) -> Result<(), String> {
-        Err(format!("{op:?} is not supported on this device"))
+        Err(format!("{op}: not supported on this device"))
     }
 }
 

@@ -166,6 +166,7 @@ pub(crate) fn identity(driver: &str, device: &str, index: usize) -> PortIdentity
         firmware_version: "28.42.1000".into(),
         pci_address: format!("0000:{index:02x}:00.0"),
         numa_node: Some(0),
+        ifindex: None,
     }
 }
 

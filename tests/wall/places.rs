@@ -66,6 +66,10 @@ pub(crate) fn unused_exceptions(sources: &[Source]) -> Vec<Finding> {
     unused.map(|(path, _)| Finding::new(path, 0, "subtracts nothing and needs no exception")).collect()
 }
 
+/// What changes something in the kernel.
+const SETTERS: [&str; 5] =
+    [". change_pfc (", ". set_pause (", ". set_prevention_timeout (", ". recover (", ". set_link ("];
+
 /// Operations reach a machine from `src/actuate/`; the machines themselves are in `src/node/`.
 pub(crate) fn changes_elsewhere(sources: &[Source]) -> Vec<Finding> {
     let agent = || sources.iter().filter(|s| s.path.starts_with("src/") && !s.path.starts_with("src/core/"));
@@ -78,6 +82,11 @@ pub(crate) fn changes_elsewhere(sources: &[Source]) -> Vec<Finding> {
         "an operation is applied outside src/actuate/",
     );
     found.extend(each(beyond(&["src/node/"]), &["Machine for"], "a machine outside src/node/"));
+    found.extend(each(
+        beyond(&["src/node/kernel_port.rs", "src/sys/"]),
+        &SETTERS,
+        "a setting is made outside a machine",
+    ));
     found.extend(each(
         beyond(&["src/actuate/"]),
         &["process :: Command", "process :: { Command"],
@@ -161,6 +170,9 @@ mod tests {
         assert_eq!(lines(changes_elsewhere, "src/runtime.rs", text), [2, 5, 3]);
         assert_eq!(lines(changes_elsewhere, "src/actuate/mod.rs", text), [5]);
         assert_eq!(lines(changes_elsewhere, "src/node/kernel.rs", text), [3]);
+        let set = "fn f() {\n rtnl.set_link(7, AdminState::Down);\n dcb.change_pfc(7, off);\n}";
+        assert_eq!(lines(changes_elsewhere, "src/actuate/mod.rs", set), [3, 2]);
+        assert_eq!(lines(changes_elsewhere, "src/node/kernel_port.rs", set), []);
         assert_eq!(lines(changes_elsewhere, "src/cli/run.rs", "use std::process::{Command, ExitCode};"), [1]);
         assert_eq!(
             lines(changes_elsewhere, "src/cli/run.rs", "use std::process::ExitCode;\nuse clap::Command;"),

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::readback::{Holder, Proof, holder, is_set_already, prove, reads_as, still_paused};
+use super::readback::{Holder, Proof, headroom_note, holder, is_set_already, prove, reads_as, still_paused};
 use super::{ActionResult, Headroom, Op, Order, Outcome, Plan, PortConfig, PutBack, UndoOp, UndoResult};
 use crate::units::MonoTime;
 
@@ -153,11 +153,11 @@ impl Execution {
                 self.expire(format!("no fresh reading: {error}"))
             }
             (State::Freshening | State::Proving, Answer::Waited) => Step::ReadCounters,
-            (State::Checking, Answer::Config(Ok(config))) => self.check(config),
+            (State::Checking, Answer::Config(Ok(config))) => self.check(now, config),
             (State::Checking, Answer::Config(Err(error))) => self.fail_untouched(error),
             (State::Applying(index), Answer::Applied(Ok(()))) => self.read_back(State::ReadingBack(index)),
             (State::Applying(_), Answer::Applied(Err(error))) => self.give_up(ActionResult::Failed, error),
-            (State::ReadingBack(index), Answer::Config(config)) => self.judge_read_back(index, config),
+            (State::ReadingBack(index), Answer::Config(config)) => self.judge_read_back(now, index, config),
             (State::Proving, Answer::Counters(counters)) => {
                 self.judge_proof(now, counters.unwrap_or_default())
             }
@@ -241,28 +241,29 @@ impl Execution {
     }
 
     /// What already reads as the plan would set it was done by somebody else, and is not ours to undo.
-    fn check(&mut self, config: PortConfig) -> Step {
+    fn check(&mut self, now: MonoTime, config: PortConfig) -> Step {
         self.before = config;
         let already = self.plan().and_then(|plan| plan.ops.iter().find(|op| is_set_already(op, &config)));
         match already {
             Some(op) => {
-                let reason = format!("{op:?} reads so already: another owner");
+                let reason = format!("{op}: somebody else has done so already");
                 self.fail_untouched(reason)
             }
-            None => self.apply(0),
+            None => self.apply(now, 0),
         }
     }
 
-    fn apply(&mut self, index: usize) -> Step {
+    fn apply(&mut self, now: MonoTime, index: usize) -> Step {
         let Some(op) = self.plan().and_then(|plan| plan.ops.get(index)).cloned() else {
-            self.looks = 0;
-            return self.ask_counters(State::Proving);
+            (self.looks, self.state) = (0, State::Proving);
+            let settles = self.plan().map(|plan| plan.settles).unwrap_or_default();
+            return if settles.is_zero() { Step::ReadCounters } else { Step::Wait(now + settles) };
         };
         self.state = State::Applying(index);
         Step::Apply(op)
     }
 
-    fn judge_read_back(&mut self, index: usize, config: Result<PortConfig, String>) -> Step {
+    fn judge_read_back(&mut self, now: MonoTime, index: usize, config: Result<PortConfig, String>) -> Step {
         let Some(op) = self.plan().and_then(|plan| plan.ops.get(index)) else {
             return self.give_up(ActionResult::Failed, "no such operation".into());
         };
@@ -270,12 +271,12 @@ impl Execution {
             Err(error) => Err(format!("read-back: {error}")),
             Ok(config) => match reads_as(op, &config, &self.before) {
                 Some(true) => Ok(()),
-                Some(false) => Err(format!("{op:?} was accepted but does not read back")),
-                None => Err(format!("{op:?} cannot be read back")),
+                Some(false) => Err(format!("{op}: accepted, but it does not read back")),
+                None => Err(format!("{op}: cannot be read back")),
             },
         };
         match verdict {
-            Ok(()) => self.apply(index + 1),
+            Ok(()) => self.apply(now, index + 1),
             Err(reason) => self.give_up(ActionResult::Failed, reason),
         }
     }
@@ -316,7 +317,7 @@ impl Execution {
                 Found { ours: true, .. } => UndoResult::Done,
                 Found { .. } => UndoResult::NotNeeded,
             };
-            return self.end_undo(result, self.headroom_note());
+            return self.end_undo(result, headroom_note(self.order.headroom(), self.headroom));
         }
         self.read_back(State::UndoChecking(index))
     }
@@ -325,7 +326,7 @@ impl Execution {
         let Some(step) = self.undo_ops().into_iter().nth(index) else { return self.undo_from(usize::MAX) };
         match config.map(|config| holder(&step, &config)) {
             Err(error) => self.end_undo(UndoResult::Failed, Some(error)),
-            Ok(None) => self.end_undo(UndoResult::Failed, Some(format!("{:?} cannot be read", step.done))),
+            Ok(None) => self.end_undo(UndoResult::Failed, Some(format!("{}: cannot be read", step.done))),
             Ok(Some(Holder::Us)) => {
                 self.found.ours = true;
                 self.state = State::UndoApplying(index);
@@ -345,22 +346,9 @@ impl Execution {
         }
         match config.map(|config| reads_as(&step.op, &config, &self.before)) {
             Ok(Some(true)) => self.undo_from(index + 1),
-            Ok(_) => self.end_undo(UndoResult::Failed, Some(format!("{:?} does not read back", step.op))),
+            Ok(_) => self.end_undo(UndoResult::Failed, Some(format!("{}: does not read back", step.op))),
             Err(error) => self.end_undo(UndoResult::Failed, Some(format!("read-back: {error}"))),
         }
-    }
-
-    /// What there is to say of receive buffers that are not as before the action: nothing sets them back, because who
-    /// owns them is not known.
-    fn headroom_note(&self) -> Option<String> {
-        let before = match &self.order {
-            Order::Do(plan) => plan.headroom,
-            Order::Undo(undo) => undo.headroom,
-        };
-        let (before, after) = before.zip(self.headroom)?;
-        (before != after).then(|| {
-            format!("receive buffers are {:?} bytes now, {:?} before the action", after.bytes, before.bytes)
-        })
     }
 
     /// Ends a plan that changed something by taking the change back first.

@@ -3,12 +3,14 @@
 
 mod execution;
 mod kind;
+mod op;
 mod planner;
 mod readback;
 
 pub(crate) use execution::FRESH_SPAN_MAX;
 pub use execution::{Answer, Execution, Report, Step, TargetCounters};
 pub use kind::{ActionKind, Disruption, UnknownAction, UnknownDisruption};
+pub use op::Op;
 pub use planner::{PlanRequest, Unsupported, plan};
 
 use std::time::Duration;
@@ -17,29 +19,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::{ActionId, PortKey};
 use crate::units::{Direction, MonoTime, Priority, PriorityMask, Queue};
-
-/// One change of the machine, and the only vocabulary the actuator knows.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Op {
-    /// Takes these priorities out of the PFC mask as it stands at that moment, all in one set: where a new mask takes
-    /// the link down, it goes down once.
-    PfcDisable(#[serde(with = "listed")] PriorityMask),
-    /// Puts these priorities into the PFC mask as it stands at that moment.
-    PfcEnable(#[serde(with = "listed")] PriorityMask),
-    /// Sets the prevention timeout, in the driver's own milliseconds (0 off, 0xffff automatic).
-    PreventionTimeout(u16),
-    /// Sets 802.3x pause, autonegotiation off.
-    Pause(PauseConfig),
-    /// Recovers a devlink health reporter.
-    DevlinkRecover(String),
-    /// Takes the link down.
-    LinkDown,
-    /// Takes the link up.
-    LinkUp,
-    /// Runs a command.
-    Exec(ExecCall),
-}
 
 /// 802.3x pause as ethtool shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -127,7 +106,10 @@ pub struct Plan {
     pub expires: MonoTime,
     /// The longest time between two refreshes of the port's counters; zero for those read live.
     pub refresh: Duration,
-    /// How long after the operations a queue may take to show that it moves.
+    /// How long the last operation takes to have its effect.
+    #[serde(default)]
+    pub settles: Duration,
+    /// How long after that a queue may take to show that it moves.
     pub proof: Duration,
     /// The port's receive buffers before, where they can be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -247,20 +229,4 @@ pub enum Outcome {
     },
     /// Of an undo.
     Undone(UndoResult),
-}
-
-/// A set of priorities as the list of its members, which people read in events and recordings.
-mod listed {
-    use serde::{Deserialize, Deserializer, Serializer};
-
-    use crate::units::{Priority, PriorityMask};
-
-    pub(super) fn serialize<S: Serializer>(mask: &PriorityMask, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(mask.iter())
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<PriorityMask, D::Error> {
-        let members = Vec::<Priority>::deserialize(deserializer)?;
-        Ok(members.into_iter().fold(PriorityMask::default(), PriorityMask::with))
-    }
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::{ActionKind, Disruption, ExecCall, Headroom, Op, PauseConfig, Plan, Target};
+use crate::drivers::LinkEffect;
 use crate::ids::{ActionId, PortKey};
 use crate::settings::Settings;
 use crate::units::{Direction, MonoTime, PriorityMask, Queue};
@@ -20,6 +21,8 @@ pub struct PlanRequest<'a> {
     pub targets: Vec<Target>,
     /// When the deciding reading was taken.
     pub evidence_at: MonoTime,
+    /// What this action does to the port's link.
+    pub link: LinkEffect,
     /// How old evidence may become: twice `detect`.
     pub lifetime: Duration,
     /// Time between two refreshes of the port's counters; zero for those read live.
@@ -60,6 +63,14 @@ pub enum Unsupported {
 
 /// The shortest time a queue gets to show that it moves again.
 const PROOF_MIN: Duration = Duration::from_millis(200);
+/// The same where the link has to come back first, which with training takes seconds.
+const PROOF_OF_LINK: Duration = Duration::from_secs(10);
+/// What a NIC may need beyond the limit on sent pause that it was given.
+const SETTLE_SLACK: Duration = Duration::from_millis(20);
+
+const fn ms(millis: u16) -> Duration {
+    Duration::from_millis(millis as u64)
+}
 
 /// The plan of one action.
 ///
@@ -86,7 +97,19 @@ pub fn plan(kind: ActionKind, request: PlanRequest<'_>) -> Result<Plan, Unsuppor
         evidence_at: request.evidence_at,
         expires: request.evidence_at + request.lifetime,
         refresh: request.refresh,
-        proof: PROOF_MIN.max(request.refresh * 5 / 2),
+        settles: match kind {
+            ActionKind::PreventionTimeout => ms(request.settings.prevention_timeout_ms) + SETTLE_SLACK,
+            ActionKind::Alert
+            | ActionKind::Exec
+            | ActionKind::PfcOff
+            | ActionKind::PauseOff
+            | ActionKind::DevlinkRecover
+            | ActionKind::LinkBounce => Duration::ZERO,
+        },
+        proof: match request.link {
+            LinkEffect::Stays => PROOF_MIN.max(request.refresh * 5 / 2),
+            LinkEffect::Flaps => PROOF_OF_LINK,
+        },
         headroom: request.headroom.filter(|_| kind == ActionKind::PfcOff),
     })
 }

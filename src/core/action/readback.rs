@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Op, Order, Plan, PortConfig, TargetCounters, Undo, UndoOp};
+use super::{Headroom, Op, Order, Plan, PortConfig, TargetCounters, Undo, UndoOp};
 use crate::delta::growth_between;
 use crate::units::{Direction, nanos};
 
@@ -29,6 +29,14 @@ impl Plan {
 }
 
 impl Order {
+    /// The port's receive buffers before, where they could be read.
+    pub(super) const fn headroom(&self) -> Option<Headroom> {
+        match self {
+            Self::Do(plan) => plan.headroom,
+            Self::Undo(undo) => undo.headroom,
+        }
+    }
+
     /// Every operation that may come of it, those back included.
     #[must_use]
     pub fn operations(&self) -> Vec<Op> {
@@ -69,10 +77,10 @@ pub(super) fn reads_as(op: &Op, config: &PortConfig, before: &PortConfig) -> Opt
 
 /// Whether anything of what `op` sets stands so already: then somebody else has set it, and it is not ours to undo.
 pub(super) fn is_set_already(op: &Op, config: &PortConfig) -> bool {
-    match op {
-        Op::PfcDisable(off) => config.pfc.is_some_and(|mask| off.iter().any(|p| !mask.contains(p))),
-        other => other.is_state() && reads_as(other, config, &PortConfig::default()) == Some(true),
+    if let Op::PfcDisable(off) = op {
+        return config.pfc.is_some_and(|mask| off.iter().any(|priority| !mask.contains(priority)));
     }
+    op.is_state() && reads_as(op, config, &PortConfig::default()) == Some(true)
 }
 
 /// Whose what an undo is to take back is by now.
@@ -89,16 +97,26 @@ pub(super) enum Holder {
 /// Who holds what `step` is to take back; `None` if that cannot be read.
 pub(super) fn holder(step: &UndoOp, config: &PortConfig) -> Option<Holder> {
     let none = PortConfig::default();
-    let ours = match &step.done {
+    let ours = if let Op::PfcDisable(off) = &step.done {
         // What somebody has put back meanwhile stays, the rest is ours; a bit is on or off, there is no third.
-        Op::PfcDisable(off) => config.pfc.map(|mask| off.iter().any(|p| !mask.contains(p)))?,
-        done => reads_as(done, config, &none)?,
+        config.pfc.map(|mask| off.iter().any(|priority| !mask.contains(priority)))?
+    } else {
+        reads_as(&step.done, config, &none)?
     };
     Some(match (ours, reads_as(&step.op, config, &none)) {
         (true, _) => Holder::Us,
         (false, Some(true)) => Holder::AsBefore,
         (false, Some(false) | None) => Holder::Foreign,
     })
+}
+
+/// What there is to say of receive buffers that are not as before the action. Nothing sets them back, because who owns
+/// them is not known.
+pub(super) fn headroom_note(before: Option<Headroom>, after: Option<Headroom>) -> Option<String> {
+    let (before, after) = before.zip(after)?;
+    let told =
+        || format!("receive buffers are {:?} bytes now, {:?} before the action", after.bytes, before.bytes);
+    (before != after).then(told)
 }
 
 /// Whether any target was paused for half of `span` or more, which lies between `from`, or the deciding reading where

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::action::{ActionKind, ActionResult, Disruption, Order, Plan, PlanRequest, PutBack, Target, plan};
+use crate::drivers::LinkEffect;
 use crate::durable::PortName;
 use crate::event::EventKind;
 use crate::ids::{ActionId, PortKey};
@@ -117,6 +118,7 @@ impl Engine {
             disruption,
             targets: indices.iter().map(|&index| target(port, &port.queues[index])).collect(),
             evidence_at: port.last_at.unwrap_or(MonoTime::ZERO),
+            link: if port.flaps(kind) { LinkEffect::Flaps } else { LinkEffect::Stays },
             lifetime: evidence_lifetime(port),
             refresh: port.refresh(),
             pause: port.pause,

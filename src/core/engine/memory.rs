@@ -18,7 +18,8 @@ impl Engine {
     pub fn durable(&self) -> Durable {
         let owed = self.actions.values().filter_map(|action| {
             let port = self.ports.get(&action.port)?;
-            Some(Owed { port: PortName::of(&port.identity), undo: action.owed()? })
+            let name = PortName::of(&port.identity);
+            Some(Owed { port: name, ifindex: port.identity.ifindex, undo: action.owed()? })
         });
         let queues = self.ports.values().flat_map(|port| {
             let name = PortName::of(&port.identity);
@@ -64,7 +65,8 @@ impl Engine {
     pub(super) fn claim(&mut self, key: PortKey, now: MonoTime) {
         self.claim_renamed(key, now);
         let Some(port) = self.ports.get_mut(&key) else { return };
-        let name = PortName::of(&port.identity);
+        let identity = port.identity.clone();
+        let name = PortName::of(&identity);
         let (queues, others) =
             std::mem::take(&mut self.unclaimed.queues).into_iter().partition::<Vec<_>, _>(|q| q.port == name);
         self.unclaimed.queues = others;
@@ -72,12 +74,12 @@ impl Engine {
         for memory in queues {
             self.remember(key, memory, now);
         }
-        let (owed, others) = std::mem::take(&mut self.unclaimed.owed)
-            .into_iter()
-            .partition::<Vec<_>, _>(|owed| owed.port == name);
-        self.unclaimed.owed = others;
-        for owed in owed {
-            self.owe(key, owed, now);
+        for owed in self.unclaimed.take_owed(&identity, &[]) {
+            if owed.is_of_another_device(&identity) {
+                self.emit_port(now, key, EventKind::UndoDropped { action: owed.undo.id });
+            } else {
+                self.owe(key, owed, now);
+            }
         }
         self.revision += 1;
     }

@@ -16,6 +16,7 @@ mod memory;
 mod observe;
 mod offers;
 mod operate;
+mod own_flap;
 mod pace;
 mod port;
 mod queue;

@@ -7,12 +7,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::action::{ActionKind, ActionResult, Headroom, PauseConfig};
 use crate::delta::{Gap, growth_of_statistics};
-use crate::drivers::{self, Caps, LinkEffect};
+use crate::drivers::{self, Caps};
 use crate::event::PauseKnown;
 use crate::evidence::Windows;
 use crate::ids::{PortIdentity, PortKey};
 use crate::input::{BoundPort, DcbOwner, PortLink, Reading, SourceRefresh, UnsupportedAction};
-use crate::phase::CARRIER_WAIT;
 use crate::policy::Veto;
 use crate::settings::{self, DetectSource, Settings};
 use crate::units::{Direction, MonoTime, PriorityMask, Queue};
@@ -31,8 +30,6 @@ const TOOK_GROWTH: u32 = 8;
 const SPAN_MAX: Duration = Duration::from_secs(60);
 /// Both clocks of a read are exact; what remains is the difference between two reads' insides.
 const SLACK_MIN: Duration = Duration::from_millis(1);
-/// A link that an operation takes down goes down within it; the news of that takes much less than this.
-const FLAP_NOTICE: Duration = Duration::from_secs(2);
 /// The interface has to have carried packets, and the port's counters not have moved, over this many link updates.
 const FROZEN_UPDATES: u32 = 2;
 
@@ -71,7 +68,7 @@ pub(super) struct Port {
     /// An operation of ours that flaps the link; until then a lost carrier is our doing.
     pub(super) own_flap_until: Option<MonoTime>,
     /// A flap that has not shown by then does not come.
-    flap_seen_by: MonoTime,
+    pub(super) flap_seen_by: MonoTime,
     pub(super) failures: u64,
     pub(super) last_error: Option<String>,
     pub(super) detect_told: bool,
@@ -331,46 +328,6 @@ impl Port {
             return Freeze::Begun;
         }
         Freeze::No
-    }
-
-    /// Whether an operation of `kind` takes the link down on this driver.
-    pub(super) fn flaps(&self, kind: ActionKind) -> bool {
-        match kind {
-            ActionKind::PfcOff => {
-                self.caps.levers.pfc_off.is_some_and(|lever| lever.link == LinkEffect::Flaps)
-            }
-            ActionKind::LinkBounce => true,
-            ActionKind::Alert
-            | ActionKind::Exec
-            | ActionKind::PreventionTimeout
-            | ActionKind::PauseOff
-            | ActionKind::DevlinkRecover => false,
-        }
-    }
-
-    /// Notes an operation of ours that takes the link down: what the carrier does now is our doing.
-    pub(super) fn note_own_flap(&mut self, now: MonoTime) {
-        self.own_flap_until = Some(now + CARRIER_WAIT);
-        self.flap_seen_by = now + FLAP_NOTICE;
-    }
-
-    /// Notes that an operation has changed nothing after all.
-    pub(super) fn forget_own_flap(&mut self) {
-        if self.link.carrier != Some(false) {
-            self.own_flap_until = None;
-        }
-    }
-
-    /// Whether the port's link is down because of an operation of ours.
-    pub(super) fn in_own_flap(&self, now: MonoTime) -> bool {
-        self.own_flap_until.is_some_and(|until| now < until)
-    }
-
-    /// Until when the link is down, or about to go down, because of an operation of ours.
-    pub(super) fn link_operation_until(&self, now: MonoTime) -> Option<MonoTime> {
-        let until = self.own_flap_until?;
-        let until = if self.link.carrier == Some(false) { until } else { until.min(self.flap_seen_by) };
-        (now < until).then_some(until)
     }
 }
 

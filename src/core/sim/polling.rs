@@ -114,6 +114,7 @@ impl SimPort {
             firmware_version: "1.0.0".into(),
             pci_address: self.pci_address.clone(),
             numa_node: Some(0),
+            ifindex: Some(self.device),
         }
     }
 

@@ -156,6 +156,7 @@ fn plan(machine: &Machine) -> Plan {
         evidence_at,
         expires: evidence_at + Duration::from_millis(400),
         refresh: Duration::ZERO,
+        settles: Duration::ZERO,
         proof: Duration::from_millis(200),
         headroom: None,
     }
@@ -435,4 +436,15 @@ fn an_answer_to_another_question_fails_the_order_instead_of_confusing_it() {
         Step::ReadConfig,
         "it puts back what it may have changed"
     );
+}
+
+#[test]
+fn what_takes_time_to_have_its_effect_is_judged_after_that_time() {
+    let mut machine = Machine::new();
+    let settles = Duration::from_millis(150);
+    let order = Plan { settles, ..plan(&machine) };
+    machine.run(Order::Do(order));
+    let read_back = machine.steps.iter().rposition(|step| matches!(step, Step::ReadConfig)).unwrap();
+    let Step::Wait(until) = machine.steps[read_back + 1] else { panic!("{:?}", machine.steps) };
+    assert!(until >= MonoTime::from_millis(10_000) + settles, "{until:?}");
 }

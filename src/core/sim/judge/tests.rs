@@ -83,6 +83,7 @@ fn plan(id: u64, port: u16, evidence_at: MonoTime) -> Effect {
         evidence_at,
         expires: evidence_at + Duration::from_millis(400),
         refresh: Duration::ZERO,
+        settles: Duration::ZERO,
         proof: Duration::from_millis(200),
         headroom: None,
     })))
