@@ -6,6 +6,7 @@ pub mod config;
 pub mod lines;
 pub mod telemetry;
 pub mod clock;
+pub mod privileges;
 pub mod sys;
 pub mod sources;
 pub mod node;

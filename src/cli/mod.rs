@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use crate::config::{ConfigError, Style};
+use crate::privileges;
 use crate::replay::ReplayError;
 
 pub mod flags;
@@ -106,7 +107,8 @@ impl Command {
 pub fn report(error: &anyhow::Error) -> Exit {
     let Some(refused) = error.downcast_ref::<ConfigError>() else {
         tell(&format!("rocewatch: {error:#}"));
-        return if error.is::<ReplayError>() { Exit::Refused } else { Exit::Failed };
+        let refused = error.is::<ReplayError>() || error.is::<privileges::Missing>();
+        return if refused { Exit::Refused } else { Exit::Failed };
     };
     let style = match (io::stderr().is_terminal(), std::env::var_os("NO_COLOR")) {
         (false, _) => Style::Lines,

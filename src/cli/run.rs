@@ -13,6 +13,7 @@ use crate::config::Config;
 use crate::eventlog::EventLog;
 use crate::export::stats::Collector;
 use crate::node::{DirectoryNode, KernelNode};
+use crate::privileges;
 use crate::sources::RdmaCounters;
 use crate::telemetry;
 
@@ -33,13 +34,14 @@ pub struct RunArgs {
 /// Runs the agent until it is told to end.
 ///
 /// # Errors
-/// A configuration that is refused, devices that cannot be reached, an address that cannot be listened on.
+/// A configuration that is refused or that the process lacks the privileges for, devices that cannot be reached, an address that cannot be listened on.
 pub fn run(args: RunArgs) -> anyhow::Result<Exit> {
     let config = args.config.load()?;
     let _lines = telemetry::init(config.log)?;
     for warning in config.warnings() {
         tracing::warn!("{warning}");
     }
+    privileges::check(&config.settings)?;
     ask_for_files();
     let place = place(&config)?;
     let setup = Setup { config, place, sinks: vec![Box::new(EventLog)], record: args.record };

@@ -134,7 +134,8 @@ const WATCHDOG: &[Key] = &[
     key!(
         Draft, "mode", settings.mode: Mode, (),
         "off: neither detect nor act. observe: detect, count, alert. dry_run: also tell what would be done. \
-         enforce: act."
+         enforce: act, which needs CAP_NET_ADMIN for every action but `alert` and `exec`; without it the agent does not \
+         start."
     ),
     key!(
         Draft, "disruption_max", settings.disruption_max: Disruption, (),
@@ -278,7 +279,7 @@ const LOG: &[Key] = &[
     key!(
         Draft, "level", log.level: LogLevel, (),
         "error: the agent cannot do its job. warn: an operator should look. info: transitions, start and stop. \
-         debug and trace add lines of the libraries, not of the agent."
+         debug and trace add lines of the libraries, and one of the agent about privileges that it does not need."
     ),
     key!(Draft, "format", log.format: LogFormat, (), "human: lines to read. json: one object per line."),
 ];
