@@ -30,6 +30,7 @@ use crate::node::Node;
 use crate::notifications;
 use crate::recorder::{IncidentLimits, Incidents, Recorder};
 use crate::runtime::{EventSink, INPUTS_MAX, Outlets, Pollers, Runtime};
+use crate::service::Supervisor;
 use crate::sources::{Feed, RdmaCounters};
 
 /// How often the host is looked at.
@@ -125,6 +126,8 @@ pub fn run<F: Future<Output = ()>>(
             tokio::spawn(notifications::of_links(agent.wakes.clone()));
             tokio::spawn(notifications::of_settings(agent.wakes.clone()));
         }
+        let supervisor = Supervisor::of_environment();
+        tokio::spawn(supervisor.clone().report(agent.snapshots.clone(), Arc::clone(&agent.stats)));
         started(&addresses);
         let decides = agent.decides.clone();
         let result = tokio::select! {
@@ -133,6 +136,7 @@ pub fn run<F: Future<Output = ()>>(
             () = decides.cancelled() => Err(StartError::Engine),
         };
         tracing::info!("stopping");
+        supervisor.stopping();
         let ended = tokio::task::spawn_blocking(move || agent.stop());
         // A thread that panicked has told so itself.
         let _ = ended.await;

@@ -12,6 +12,7 @@ pub mod sources;
 pub mod node;
 pub mod discovery;
 pub mod notifications;
+pub mod service;
 pub mod runtime;
 pub mod actuate;
 pub mod guard;
