@@ -2,50 +2,30 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
+#[path = "holding/mod.rs"]
+mod holding;
 #[path = "running/mod.rs"]
 mod running;
 
 use std::fs;
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
 use std::time::Duration;
 
+use holding::hold;
 use rocewatch::agent::{self, Place, Setup, StartError, Watch};
-use rocewatch::clock;
 use rocewatch::config::{Assignment, Config, FileChoice, Request};
 use rocewatch::export::stats::Collector;
 use rocewatch::node::DirectoryNode;
 use rocewatch::runtime::EventSink;
 use rocewatch_core::event::Event;
-use running::{Agent, replace, value};
+use running::{Agent, value};
 
 /// The agent has this long to stop where nothing is to be taken back.
 const STOP_MAX: Duration = Duration::from_secs(2);
 
 fn series(name: &str) -> String {
     format!(r#"{name}{{device="bnxt_re0",port="1",netdev="ens2f0np0",priority="3",direction="rx"}}"#)
-}
-
-/// A port in `root` that sends, and is then held for as long as the thread runs.
-fn hold(root: &Path, stop: &Arc<AtomicBool>) -> thread::JoinHandle<()> {
-    let (folder, stop) = (root.join("net/eth0"), Arc::clone(stop));
-    replace(&folder.join("driver"), "mlx5_core\n");
-    replace(&folder.join("link.json"), r#"{"carrier":true,"speed_mbps":100000}"#);
-    replace(&folder.join("dcb.json"), r#"{"pfc":[3]}"#);
-    let began = clock::now();
-    let write = move || {
-        while !stop.load(Ordering::Relaxed) {
-            let passed = clock::now().since(began);
-            let sending = passed.min(Duration::from_secs(2));
-            let (sent, held_us) = (sending.as_micros(), (passed - sending).as_micros());
-            let text = format!("tx_prio3_packets: {sent}\nrx_prio3_pause_duration: {held_us}\n");
-            replace(&folder.join("ethtool.txt"), &text);
-            thread::sleep(Duration::from_millis(1));
-        }
-    };
-    thread::spawn(write)
 }
 
 #[test]
