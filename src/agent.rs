@@ -184,7 +184,8 @@ impl Agent {
         // Nothing else has been sent: there is room.
         let _ = inputs.send(Input::Journal(Box::new(state)));
         let journal = Arc::new(Mutex::new(journal));
-        let actuator = Arc::new(Actuator::new(Arc::clone(&journal), inputs.clone()));
+        let actuator = Actuator::new(Arc::clone(&journal), inputs.clone());
+        let actuator = Arc::new(actuator.with_spool(config.exec.spool.as_deref(), &config.path.procfs));
         let pollers: Pollers = Arc::new(Mutex::new(BTreeMap::new()));
         let guard = match settings.guard.clone() {
             Some(guard) => Some((guard, Asker::start(inputs.clone())?)),

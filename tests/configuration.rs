@@ -204,6 +204,10 @@ fn a_guard_and_a_command_are_configured_by_their_texts() {
     let guard = config.settings.guard.unwrap();
     assert_eq!((guard.limit, guard.delay), (4, Duration::from_secs(30)));
     assert_eq!(config.settings.exec.unwrap().command, ["/bin/drain", "now"]);
+    let spooled = "[watchdog.tx]\nactions = [\"exec\"]\n[actions.exec]\nspool = \"/run/spool\"\n";
+    let config = parse(spooled);
+    assert!(config.settings.exec.unwrap().command.is_empty(), "the worker has its own");
+    assert_eq!(config.exec.spool.unwrap().to_str(), Some("/run/spool"));
 }
 
 #[test]

@@ -1,36 +1,75 @@
 //! Runs the operator's command: no shell, the evidence on its standard input, ended after its time together with
-//! everything it has started, or when the agent ends.
+//! everything it has started, or when whoever waits for it ends.
 
-use std::io::Write;
+use std::fmt;
+use std::io::{Read, Write};
 use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStderr, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
 use rocewatch_core::action::ExecCall;
+use rustix::fs::{OFlags, fcntl_setfl};
 use rustix::process::{Pid, Signal, kill_process_group};
-use tokio_util::sync::CancellationToken;
 
 use crate::clock;
+use crate::service;
 
 /// How often a running command is looked at.
 const LOOK: Duration = Duration::from_millis(20);
+/// What is kept of a command's last words, in bytes: a few lines, and no page in an event.
+const TAIL_MAX: usize = 1024;
+/// Reads of its words in one look: a command that never ends to speak must not hold up the look at its time.
+const READS_MAX: usize = 64;
 
-/// Runs `call` to its end, or until `stop`.
+/// Why a command has to be ended before its time: an answer ends the sentence "ended ...".
+pub(super) type Ended<'a> = &'a dyn Fn() -> Option<&'static str>;
+
+/// How a command failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Failure {
+    /// In one line, with the name of the program.
+    pub(super) what: String,
+    /// The end of what it wrote on standard error.
+    pub(super) tail: String,
+}
+
+/// In one line, with the last that the command has said.
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.what)?;
+        match self.tail.lines().rev().map(plain).find(|line| !line.is_empty()) {
+            Some(line) => write!(f, ": {line}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A text without the characters that a terminal obeys, and without blanks around it.
+pub(super) fn plain(text: &str) -> String {
+    let shown = |c: char| if c.is_control() { ' ' } else { c };
+    text.chars().map(shown).collect::<String>().trim().to_owned()
+}
+
+/// Runs `call` to its end, or until it is ended. What it has started in the background may go on after it, with its
+/// standard error closed.
 ///
 /// # Errors
 /// If it cannot be started, ends with another status than 0, or takes longer than it may.
-pub(super) fn run(call: &ExecCall, stop: &CancellationToken) -> Result<(), String> {
-    let Some((program, arguments)) = call.command.split_first() else { return Err("no command".into()) };
-    let mut child = Command::new(program)
-        .args(arguments)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        // Its own, so that what it has started can be ended with it, and Ctrl-C at the terminal is the agent's affair.
-        .process_group(0)
-        .spawn()
-        .map_err(|error| format!("{program}: {error}"))?;
+pub(super) fn run(call: &ExecCall, ended: Ended<'_>) -> Result<(), Failure> {
+    let unspoken = |what: String| Failure { what, tail: String::new() };
+    let Some((program, arguments)) = call.command.split_first() else {
+        return Err(unspoken("no command".into()));
+    };
+    let mut command = Command::new(program);
+    command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
+    // Its own, so that what it has started can be ended with it, and Ctrl-C at the terminal is the agent's affair.
+    command.process_group(0);
+    // Podman and systemd-notify among others would speak for the agent.
+    for name in service::VARIABLES {
+        command.env_remove(name);
+    }
+    let mut child = command.spawn().map_err(|error| unspoken(format!("{program}: {error}")))?;
     if let Some(mut stdin) = child.stdin.take() {
         let evidence = call.stdin.clone();
         // A command that does not read its input must not hold anything up: the pipe is written aside.
@@ -39,26 +78,31 @@ pub(super) fn run(call: &ExecCall, stop: &CancellationToken) -> Result<(), Strin
         });
         drop(written);
     }
-    wait(&mut child, program, call.timeout, stop)
+    let mut words = Words::of(child.stderr.take());
+    let outcome = wait(&mut child, call.timeout, ended, &mut words);
+    words.take();
+    outcome.map_err(|what| Failure { what: format!("{program}: {what}"), tail: words.tail() })
 }
 
-fn wait(child: &mut Child, program: &str, timeout: Duration, stop: &CancellationToken) -> Result<(), String> {
+fn wait(child: &mut Child, timeout: Duration, ended: Ended<'_>, words: &mut Words) -> Result<(), String> {
     let began = clock::now();
     loop {
+        words.take();
         match child.try_wait() {
             Ok(Some(status)) if status.success() => return Ok(()),
-            Ok(Some(status)) => return Err(format!("{program}: {status}")),
-            Ok(None) if stop.is_cancelled() => {
-                end(child);
-                return Err(format!("{program}: ended with the agent"));
-            }
-            Ok(None) if clock::now().since(began) < timeout => thread::sleep(LOOK),
-            Ok(None) => {
-                end(child);
-                return Err(format!("{program}: ended after {} ms", timeout.as_millis()));
-            }
-            Err(error) => return Err(format!("{program}: {error}")),
+            Ok(Some(status)) => return Err(status.to_string()),
+            Ok(None) => {}
+            Err(error) => return Err(error.to_string()),
         }
+        if let Some(why) = ended() {
+            end(child);
+            return Err(format!("ended {why}"));
+        }
+        if clock::now().since(began) >= timeout {
+            end(child);
+            return Err(format!("ended after {} ms", timeout.as_millis()));
+        }
+        thread::sleep(LOOK);
     }
 }
 
@@ -71,12 +115,48 @@ fn end(child: &mut Child) {
     let _ = child.wait();
 }
 
+/// What a command says on standard error. Whoever holds the other end of the pipe, nobody waits for it.
+struct Words {
+    pipe: Option<ChildStderr>,
+    last: Vec<u8>,
+}
+
+impl Words {
+    fn of(pipe: Option<ChildStderr>) -> Self {
+        // Words are worth less than the look at the time: a pipe that would have to be waited for is not read.
+        let pipe = pipe.filter(|pipe| fcntl_setfl(pipe, OFlags::NONBLOCK).is_ok());
+        Self { pipe, last: Vec::new() }
+    }
+
+    /// Takes what is there.
+    fn take(&mut self) {
+        let Some(pipe) = &mut self.pipe else { return };
+        let mut read = [0; 4096];
+        for _ in 0..READS_MAX {
+            match pipe.read(&mut read) {
+                Ok(count @ 1..) => self.last.extend_from_slice(&read[..count]),
+                Ok(0) | Err(_) => break,
+            }
+            let surplus = self.last.len().saturating_sub(TAIL_MAX);
+            self.last.drain(..surplus);
+        }
+    }
+
+    fn tail(&self) -> String {
+        let text = String::from_utf8_lossy(&self.last);
+        // A letter that was cut becomes a sign of three bytes.
+        text.trim_start_matches(char::REPLACEMENT_CHARACTER).to_owned()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
     use rustix::process::{PidfdFlags, pidfd_open};
 
     use super::*;
+
+    const NEVER: fn() -> Option<&'static str> = || None;
 
     fn call(command: &[&str], millis: u64, stdin: &str) -> ExecCall {
         ExecCall {
@@ -88,14 +168,14 @@ mod tests {
 
     #[test]
     fn a_command_gets_the_evidence_on_its_standard_input() {
-        assert_eq!(run(&call(&["grep", "-q", "storm"], 5000, "a storm"), &CancellationToken::new()), Ok(()));
-        assert!(run(&call(&["grep", "-q", "storm"], 5000, "nothing"), &CancellationToken::new()).is_err());
+        assert_eq!(run(&call(&["grep", "-q", "storm"], 5000, "a storm"), &NEVER), Ok(()));
+        assert!(run(&call(&["grep", "-q", "storm"], 5000, "nothing"), &NEVER).is_err());
     }
 
     #[test]
     fn a_command_that_takes_too_long_is_ended() {
-        let error = run(&call(&["sleep", "60"], 50, ""), &CancellationToken::new()).unwrap_err();
-        assert_eq!(error, "sleep: ended after 50 ms");
+        let error = run(&call(&["sleep", "60"], 50, ""), &NEVER).unwrap_err();
+        assert_eq!(error.to_string(), "sleep: ended after 50 ms");
     }
 
     #[test]
@@ -103,7 +183,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("pid");
         let script = format!("sleep 60 & echo $! > {}; wait", file.display());
-        run(&call(&["sh", "-c", &script], 500, ""), &CancellationToken::new()).unwrap_err();
+        run(&call(&["sh", "-c", &script], 500, ""), &NEVER).unwrap_err();
         let pid: i32 = std::fs::read_to_string(&file).unwrap().trim().parse().unwrap();
         // Gone, or dying: a killed process is dead once the kernel gets to it, and its descriptor tells when.
         if let Ok(pidfd) = pidfd_open(Pid::from_raw(pid).unwrap(), PidfdFlags::empty()) {
@@ -114,21 +194,43 @@ mod tests {
 
     #[test]
     fn a_command_that_is_not_there_is_named() {
-        let error = run(&call(&["/no/such/hook"], 50, ""), &CancellationToken::new()).unwrap_err();
-        assert!(error.starts_with("/no/such/hook: "), "{error}");
+        let error = run(&call(&["/no/such/hook"], 50, ""), &NEVER).unwrap_err();
+        assert!(error.to_string().starts_with("/no/such/hook: "), "{error}");
     }
 
     #[test]
     fn a_command_that_does_not_read_holds_nothing_up() {
         let much = "x".repeat(1 << 20);
-        assert_eq!(run(&call(&["true"], 5000, &much), &CancellationToken::new()), Ok(()));
+        assert_eq!(run(&call(&["true"], 5000, &much), &NEVER), Ok(()));
     }
 
     #[test]
     fn a_command_that_runs_ends_with_the_agent() {
-        let stop = CancellationToken::new();
-        stop.cancel();
-        let error = run(&call(&["sleep", "60"], 60_000, ""), &stop);
-        assert_eq!(error, Err("sleep: ended with the agent".into()));
+        let error = run(&call(&["sleep", "60"], 60_000, ""), &|| Some("with the agent")).unwrap_err();
+        assert_eq!(error.to_string(), "sleep: ended with the agent");
+    }
+
+    #[test]
+    fn the_last_that_a_command_has_said_stands_behind_its_status() {
+        let script = "echo first >&2; printf 'no route to \\033[1mhost\\n\\n' >&2; exit 3";
+        let error = run(&call(&["sh", "-c", script], 5000, ""), &NEVER).unwrap_err();
+        assert_eq!(error.to_string(), "sh: exit status: 3: no route to  [1mhost");
+        assert!(error.tail.starts_with("first\n"), "{error:?}");
+    }
+
+    #[test]
+    fn of_many_words_the_last_are_kept() {
+        let script = "yes a long line of words | head -c 1000000 >&2; echo the end >&2; exit 1";
+        let error = run(&call(&["sh", "-c", script], 20_000, ""), &NEVER).unwrap_err();
+        assert!(error.tail.len() <= TAIL_MAX && error.tail.ends_with("the end\n"), "{error:?}");
+    }
+
+    #[test]
+    fn what_goes_on_in_the_background_with_the_pipe_in_its_hand_is_not_waited_for() {
+        let began = clock::now();
+        let error =
+            run(&call(&["sh", "-c", "sleep 20 & echo gone >&2; exit 4"], 15_000, ""), &NEVER).unwrap_err();
+        assert_eq!(error.to_string(), "sh: exit status: 4: gone");
+        assert!(clock::now().since(began) < Duration::from_secs(10));
     }
 }

@@ -2,13 +2,17 @@
 //! thread of its own, and reports what became of them. It decides nothing.
 
 mod exec;
+mod hook;
 mod journal;
 mod restore;
+mod spool;
 
 pub use journal::{Journal, JournalError, Stored};
 pub use restore::{RestoreEnd, Restored, restore};
+pub use spool::{WorkerError, work as work_off};
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -26,6 +30,8 @@ use rocewatch_core::ids::PortKey;
 use rocewatch_core::input::{Ended, Input};
 use rocewatch_core::units::{MonoTime, Priority, Queue};
 use tokio_util::sync::CancellationToken;
+
+use hook::Hook;
 
 use crate::clock;
 use crate::sources::{Source, with_causes};
@@ -69,14 +75,21 @@ pub struct Actuator {
     stations: Mutex<Stations>,
     journal: Arc<Mutex<Journal>>,
     inputs: SyncSender<Input>,
-    stop: CancellationToken,
+    hook: Hook,
 }
 
 impl Actuator {
     /// An actuator that knows no port yet.
     #[must_use]
     pub fn new(journal: Arc<Mutex<Journal>>, inputs: SyncSender<Input>) -> Self {
-        Self { stations: Mutex::default(), journal, inputs, stop: CancellationToken::new() }
+        Self { stations: Mutex::default(), journal, inputs, hook: Hook::default() }
+    }
+
+    /// The same, with the operator's command run by a worker that works off the folder at `spool`, if there is one.
+    /// `procfs` tells which boot this is.
+    #[must_use]
+    pub fn with_spool(self, spool: Option<&Path>, procfs: &Path) -> Self {
+        Self { hook: Hook::new(spool, procfs), ..self }
     }
 
     /// Makes a port known.
@@ -92,7 +105,7 @@ impl Actuator {
     /// Ends the commands of the operator that run, and those that are still to begin: nothing has to be taken back
     /// after them.
     pub fn stop(&self) {
-        self.stop.cancel();
+        self.hook.stop.cancel();
     }
 
     fn stations(&self) -> MutexGuard<'_, Stations> {
@@ -107,12 +120,12 @@ impl Actuator {
             Order::Undo(undo) => (undo.port, undo.id, OrderKind::Undo),
         };
         let station = self.stations().get(&port).cloned();
-        let (journal, inputs, stop) = (Arc::clone(&self.journal), self.inputs.clone(), self.stop.clone());
+        let (journal, inputs, hook) = (Arc::clone(&self.journal), self.inputs.clone(), self.hook.clone());
         let work = move || {
             let report = match station {
                 Some(station) => {
                     let mut station = station.lock().unwrap_or_else(PoisonError::into_inner);
-                    carry_out(&mut station, order, (&journal, &durable, revision), &stop)
+                    carry_out(&mut station, order, (&journal, &durable, revision), &hook)
                 }
                 None => failed(kind, "the port cannot be reached"),
             };
@@ -158,7 +171,7 @@ fn carry_out(
     station: &mut Station,
     order: Order,
     (journal, durable, revision): (&Mutex<Journal>, &Durable, u64),
-    stop: &CancellationToken,
+    hook: &Hook,
 ) -> Report {
     let targets = match &order {
         Order::Do(plan) => plan.targets.clone(),
@@ -169,7 +182,7 @@ fn carry_out(
         let mut journal = journal.lock().unwrap_or_else(PoisonError::into_inner);
         journal.store(durable, revision).map_err(|error| with_causes(&error))
     };
-    drive(order, machine.as_ref(), persist, || station.counters(&targets), stop)
+    drive(order, machine.as_ref(), persist, || station.counters(&targets), hook)
 }
 
 /// Does what the rules of the order ask for, step by step, until they have nothing more to ask.
@@ -178,9 +191,13 @@ fn drive(
     machine: &dyn Machine,
     mut persist: impl FnMut() -> Result<(), String>,
     mut counters: impl FnMut() -> Result<Vec<TargetCounters>, String>,
-    stop: &CancellationToken,
+    hook: &Hook,
 ) -> Report {
-    let about = order.operations();
+    let (about, stop) = (order.operations(), &hook.stop);
+    let action = match &order {
+        Order::Do(plan) => plan.id,
+        Order::Undo(undo) => undo.id,
+    };
     // A plan that has changed nothing yet is not begun any more when the agent is about to end.
     let mut may_begin = matches!(order, Order::Undo(_));
     let mut execution = Execution::new(order);
@@ -191,7 +208,7 @@ fn drive(
             Step::Persist => Answer::Persisted(persist()),
             Step::ReadCounters => Answer::Counters(counters()),
             Step::ReadConfig => Answer::Config(machine.config(&about)),
-            Step::Apply(Op::Exec(call)) => Answer::Applied(exec::run(&call, stop)),
+            Step::Apply(Op::Exec(call)) => Answer::Applied(hook.run(action, &call)),
             Step::Apply(_) if !may_begin && stop.is_cancelled() => {
                 Answer::Applied(Err("the agent is about to end".into()))
             }

@@ -3,8 +3,8 @@
 
 use rocewatch_core::action::{Order, Outcome, Undo, UndoResult};
 use rocewatch_core::durable::{Durable, PortName};
-use tokio_util::sync::CancellationToken;
 
+use super::hook::Hook;
 use super::{Journal, JournalError, drive};
 use crate::node::{Node, NodeError};
 
@@ -77,7 +77,7 @@ fn undo(node: &mut dyn Node, seen: &crate::node::Seen, undo: Undo) -> RestoreEnd
     let machine = node.machine(seen);
     // An undo asks for neither.
     let (persist, counters) = (|| Ok(()), || Ok(Vec::new()));
-    let report = drive(Order::Undo(undo), machine.as_ref(), persist, counters, &CancellationToken::new());
+    let report = drive(Order::Undo(undo), machine.as_ref(), persist, counters, &Hook::default());
     match report.outcome {
         Outcome::Undone(result) => RestoreEnd::Undone(result, report.reason),
         Outcome::Acted { .. } => RestoreEnd::Undone(UndoResult::Failed, report.reason),

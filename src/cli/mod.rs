@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+use crate::actuate::WorkerError;
 use crate::config::{ConfigError, Style};
 use crate::privileges;
 use crate::replay::ReplayError;
@@ -13,6 +14,7 @@ use crate::replay::ReplayError;
 pub mod flags;
 pub mod run;
 pub mod restore;
+pub mod exec_worker;
 pub mod demo;
 pub mod replay;
 pub mod sim;
@@ -42,6 +44,8 @@ pub enum Command {
     Run(run::RunArgs),
     /// Take back what an agent that has ended left changed on this node's ports
     Restore(restore::RestoreArgs),
+    /// Run the command of the action exec for an agent in a sandbox
+    ExecWorker(exec_worker::ExecWorkerArgs),
     /// Show the agent at work on a simulated node
     Demo(demo::DemoArgs),
     /// Feed a recording or an incident to the same engine again
@@ -93,6 +97,7 @@ impl Command {
         match self {
             Self::Run(args) => run::run(args),
             Self::Restore(args) => restore::run(&args),
+            Self::ExecWorker(args) => exec_worker::run(&args),
             Self::Demo(args) => demo::run(args),
             Self::Replay(args) => replay::run(&args),
             Self::Sim(args) => sim::run(&args),
@@ -107,7 +112,9 @@ impl Command {
 pub fn report(error: &anyhow::Error) -> Exit {
     let Some(refused) = error.downcast_ref::<ConfigError>() else {
         tell(&format!("rocewatch: {error:#}"));
-        let refused = error.is::<ReplayError>() || error.is::<privileges::Missing>();
+        let refused = error.is::<ReplayError>()
+            || error.is::<privileges::Missing>()
+            || matches!(error.downcast_ref(), Some(WorkerError::Refused(_)));
         return if refused { Exit::Refused } else { Exit::Failed };
     };
     let style = match (io::stderr().is_terminal(), std::env::var_os("NO_COLOR")) {

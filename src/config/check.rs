@@ -163,7 +163,7 @@ impl Check {
             let command = operand(values, "actions.exec", "command");
             let expected = format!("{} to be set, because exec runs it", command.path);
             self.unless(
-                !draft.exec.command.is_empty(),
+                !draft.exec.command.is_empty() || draft.spool.spool.is_some(),
                 [
                     (Operand { path: actions.path.clone(), entry: Some(entry) }, expected),
                     (command, String::from("a program, because a ladder holds exec")),

@@ -8,7 +8,7 @@ use rocewatch_core::settings::{ExecSettings, Guard, Rule, Settings};
 use super::given::Entry;
 use super::rows::{LADDER, SECTIONS};
 use super::setting::{Arity, Mismatch};
-use super::{IncidentConfig, LogConfig, PathConfig, RuntimeConfig, SourceConfig, WebConfig};
+use super::{ExecConfig, IncidentConfig, LogConfig, PathConfig, RuntimeConfig, SourceConfig, WebConfig};
 
 /// Every key's value before the values are looked at together.
 #[derive(Clone, Debug)]
@@ -19,8 +19,10 @@ pub(super) struct Draft {
     pub(super) rule: Rule,
     /// Not configured while one of its texts is empty.
     pub(super) guard: Guard,
-    /// Not configured while its command is empty.
+    /// Not configured while its command is empty and nobody else is there to run one.
     pub(super) exec: ExecSettings,
+    /// The rest of `[actions.exec]`.
+    pub(super) spool: ExecConfig,
     /// The select of one `[[ports]]` table.
     pub(super) select: String,
     pub(super) devices: Patterns,
@@ -58,6 +60,7 @@ impl Default for Draft {
                 // What nobody has declared counts as the worst, as for a lever that no driver table knows.
                 disruption: Disruption::Device,
             },
+            spool: ExecConfig::default(),
             select: String::new(),
             devices: Patterns::default(),
             raw: String::new(),

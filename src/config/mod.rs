@@ -56,6 +56,8 @@ pub struct Config {
     pub metrics: MetricsConfig,
     /// Log lines.
     pub log: LogConfig,
+    /// Who runs the operator's command.
+    pub exec: ExecConfig,
     /// Incident files.
     pub incidents: IncidentConfig,
     /// What a restart has to find again.
@@ -78,6 +80,7 @@ impl PartialEq for Config {
             devices,
             metrics,
             log,
+            exec,
             incidents,
             runtime,
             source,
@@ -90,6 +93,7 @@ impl PartialEq for Config {
             && *devices == other.devices
             && *metrics == other.metrics
             && *log == other.log
+            && *exec == other.exec
             && *incidents == other.incidents
             && *runtime == other.runtime
             && *source == other.source
@@ -193,6 +197,13 @@ impl LogFormat {
             Self::Json => "json",
         }
     }
+}
+
+/// What of `[actions.exec]` is decided outside of the engine.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ExecConfig {
+    /// The folder through which a worker gets its jobs; without one the agent runs the command itself.
+    pub spool: Option<PathBuf>,
 }
 
 /// `[incidents]`.

@@ -227,6 +227,11 @@ const EXEC: &[Key] = &[
     ),
     key!(Draft, "timeout", exec.timeout: Duration, ms(100)..=hours(1), "The command is ended after this."),
     key!(
+        Draft, "spool", spool.spool: Option<PathBuf>, (),
+        "A folder in which the evidence is left for `rocewatch exec-worker`, which runs its own command outside of the \
+         agent's sandbox. Only its owner may write to it. Empty: the agent runs the command itself."
+    ),
+    key!(
         Draft, "disruption", exec.disruption: Disruption, (),
         "What the command disturbs; compared with watchdog.disruption_max."
     ),

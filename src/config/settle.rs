@@ -24,7 +24,7 @@ pub(super) fn settle(mut values: Values) -> Result<Config, Vec<Problem>> {
     match patterns {
         Ok((devices, raw)) if problems.is_empty() => {
             let warnings = in_order(check::warnings(&values, &draft));
-            let Draft { settings, web, log, incidents, runtime, source, path, .. } = draft;
+            let Draft { settings, web, log, spool: exec, incidents, runtime, source, path, .. } = draft;
             let metrics = MetricsConfig { raw };
             Ok(Config {
                 settings,
@@ -32,6 +32,7 @@ pub(super) fn settle(mut values: Values) -> Result<Config, Vec<Problem>> {
                 devices,
                 metrics,
                 log,
+                exec,
                 incidents,
                 runtime,
                 source,
@@ -86,9 +87,9 @@ fn draft(values: &Values) -> Draft {
     overrule(&mut draft.settings.tx, &values.node, "watchdog.tx");
     let ports = values.ports.iter().map(|port| port_override(&draft, port)).collect();
     draft.settings.ports = ports;
-    let Draft { settings, guard, exec, .. } = &mut draft;
+    let Draft { settings, guard, exec, spool, .. } = &mut draft;
     settings.guard = (!guard.url.is_empty() && !guard.query.is_empty()).then(|| guard.clone());
-    settings.exec = (!exec.command.is_empty()).then(|| exec.clone());
+    settings.exec = (!exec.command.is_empty() || spool.spool.is_some()).then(|| exec.clone());
     draft
 }
 
