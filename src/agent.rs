@@ -1,7 +1,9 @@
 //! The whole agent, put together: threads, channels, server. It starts everything, waits for the word to end, and
 //! ends everything in order: reading first, then what is owed, then serving.
 
-use std::collections::BTreeMap;
+mod memory;
+
+use std::collections::{BTreeMap, VecDeque};
 use std::future::Future;
 use std::path::Path;
 use std::sync::mpsc::{Sender, SyncSender, channel, sync_channel};
@@ -9,17 +11,19 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use rocewatch_core::durable::Durable;
+use memory::Memory;
 use rocewatch_core::engine::Engine;
 use rocewatch_core::input::{Command, Input, JournalState};
 use rocewatch_core::settings::{Mode, Settings};
 use rocewatch_core::snapshot::Snapshot;
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::actuate::{Actuator, Journal, JournalError, Stored};
+use crate::actuate::Actuator;
 use crate::clock;
 use crate::config::{Config, ListenAddress};
+use crate::control::{Answer, Desk, Load, Reload, Replies, Server};
 use crate::discovery::{Discovery, Reach, Wake};
 use crate::export::Moment;
 use crate::export::host::HostProbe;
@@ -48,6 +52,19 @@ pub struct Setup {
     pub sinks: Vec<Box<dyn EventSink>>,
     /// Where everything is recorded.
     pub record: Option<std::path::PathBuf>,
+    /// Reads the configuration again.
+    pub load: Load,
+    /// What SIGHUP means.
+    pub hangup: Hangup,
+}
+
+/// What SIGHUP means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hangup {
+    /// The terminal closes: the agent ends, since it must not leave a port changed.
+    Ends,
+    /// The configuration is read again, as of any service.
+    Reloads,
 }
 
 /// Where ports are found and read.
@@ -111,7 +128,8 @@ pub fn run<F: Future<Output = ()>>(
         // The word to end is listened for before anybody is told that the agent runs.
         let end = end();
         let limits = Limits::of(&setup.config.web);
-        let watches = setup.place.watch;
+        let (watches, hangup) = (setup.place.watch, setup.hangup);
+        let hangups = (hangup == Hangup::Reloads).then(|| signal(SignalKind::hangup())).transpose()?;
         let agent = Agent::start(setup)?;
         let stop = CancellationToken::new();
         let state = AppState {
@@ -128,6 +146,9 @@ pub fn run<F: Future<Output = ()>>(
         }
         let supervisor = Supervisor::of_environment();
         tokio::spawn(supervisor.clone().report(agent.snapshots.clone(), Arc::clone(&agent.stats)));
+        if let Some(hangups) = hangups {
+            tokio::spawn(reload_at(hangups, Arc::clone(&agent.desk)));
+        }
         started(&addresses);
         let decides = agent.decides.clone();
         let result = tokio::select! {
@@ -164,33 +185,36 @@ struct Agent {
     stats: Arc<AgentStats>,
     discovery: JoinHandle<()>,
     engine: JoinHandle<()>,
+    desk: Arc<Desk>,
+    /// None if there is no socket.
+    control: Option<Server>,
     /// Cancelled when the engine's thread has ended.
     decides: CancellationToken,
 }
 
 impl Agent {
     fn start(setup: Setup) -> Result<Self, StartError> {
-        let Setup { config, place, sinks, record } = setup;
+        let Setup { config, place, sinks, record, load, hangup: _ } = setup;
         let Place { node, collector, watch: _, rdma } = place;
         let stats = Arc::new(AgentStats::default());
-        let (journal, durable, mode) = open_journal(&config);
+        let Memory { journal, durable, mode_max, maintenance, maintenance_file } = Memory::open(&config);
+        let mode = config.settings.mode.min(mode_max);
         let settings = Settings { mode, ..config.settings.clone() };
         let recorder = recorder(&config, &settings, record, &stats)?;
         let (inputs, taken) = sync_channel(INPUTS_MAX);
         let (wakes, woken) = channel();
         let (snapshots, seen) = watch::channel(Arc::new(Snapshot::default()));
         let events = EventHub::new(Arc::clone(&stats));
-        let state = JournalState { durable, writable: journal.is_writable(), seed: seed() };
+        let state = JournalState { durable, writable: journal.is_writable(), seed: seed(), maintenance };
+        let is_ours = journal.is_ours();
         // Nothing else has been sent: there is room.
         let _ = inputs.send(Input::Journal(Box::new(state)));
         let journal = Arc::new(Mutex::new(journal));
         let actuator = Actuator::new(Arc::clone(&journal), inputs.clone());
         let actuator = Arc::new(actuator.with_spool(config.exec.spool.as_deref(), &config.path.procfs));
         let pollers: Pollers = Arc::new(Mutex::new(BTreeMap::new()));
-        let guard = match settings.guard.clone() {
-            Some(guard) => Some((guard, Asker::start(inputs.clone())?)),
-            None => None,
-        };
+        let guard = Asker::start(inputs.clone())?;
+        let replies = Replies::new(Mutex::new(VecDeque::new()));
         let mut all: Vec<Box<dyn EventSink>> = vec![Box::new(Stream(events.clone()))];
         all.extend(sinks);
         let outlets = Outlets {
@@ -201,6 +225,7 @@ impl Agent {
             snapshots,
             sinks: all,
             guard,
+            replies: Arc::clone(&replies),
         };
         let interval = settings.poll.calm;
         let runtime = Runtime::new(Engine::new(settings), taken, outlets);
@@ -223,20 +248,26 @@ impl Agent {
         let discovery = Discovery::new(node, reach);
         let discovery =
             thread::Builder::new().name("discovery".into()).spawn(move || discovery.run(&woken))?;
-        watch_host(&config.path.procfs, Arc::clone(&stats))?;
-        match rdma {
-            Some(counters) => {
-                let counters = counters.watching(config.devices.clone(), config.metrics.raw.clone());
-                read_rdma(counters, Arc::clone(&stats))?;
-            }
-            None => stats.note_rdma(Vec::new()),
+        look_beside(&config, rdma, &stats)?;
+        let desk = Arc::new(Desk {
+            inputs: inputs.clone(),
+            replies,
+            snapshots: seen.clone(),
+            maintenance: maintenance_file,
+            reload: Reload::new(load, config.clone(), mode_max, Arc::clone(&stats)),
+        });
+        let control = is_ours.then(|| control(&config, &desk)).flatten();
+        if !is_ours {
+            tracing::warn!("no control socket: this agent does not hold the lock of the runtime folder");
         }
-        note_config(&config, &stats);
-        Ok(Self { inputs, wakes, snapshots: seen, events, stats, discovery, engine, decides })
+        let snapshots = seen;
+        Ok(Self { inputs, wakes, snapshots, events, stats, discovery, engine, desk, control, decides })
     }
 
     /// Stops reading, takes back what is owed, flushes.
     fn stop(self) {
+        // Nothing more can be asked for.
+        drop(self.control);
         let _ = self.wakes.send(Wake::Stop);
         let _ = self.inputs.send(Input::Command(Command::Stop));
         let _ = self.engine.join();
@@ -254,46 +285,46 @@ impl EventSink for Stream {
     }
 }
 
-/// Opens the journal. Without one the agent watches, and acts only where nothing has to be taken back; beside
-/// another agent it only watches.
-fn open_journal(config: &Config) -> (Journal, Durable, Mode) {
-    let mode = config.settings.mode;
-    let boot_id = match clock::boot_id(&config.path.procfs) {
-        Ok(boot_id) => boot_id,
-        Err(error) => {
-            tracing::warn!(%error, "no journal: nothing that has to be taken back will be done");
-            return (Journal::absent(), Durable::default(), mode);
+/// Reads what is no port: the host, and RDMA devices.
+fn look_beside(
+    config: &Config,
+    rdma: Option<RdmaCounters>,
+    stats: &Arc<AgentStats>,
+) -> Result<(), StartError> {
+    watch_host(&config.path.procfs, Arc::clone(stats))?;
+    match rdma {
+        Some(counters) => {
+            let counters = counters.watching(config.devices.clone(), config.metrics.raw.clone());
+            read_rdma(counters, Arc::clone(stats))?;
         }
-    };
-    match Journal::open(&config.runtime.path, &boot_id) {
-        Ok((journal, stored)) => {
-            if let Some(error) = journal.trouble() {
-                let cause = std::error::Error::source(error).map(ToString::to_string);
-                tracing::warn!(%error, cause, "no journal: nothing that has to be taken back will be done");
-            }
-            (journal, durable(stored), mode)
-        }
-        Err(error @ JournalError::Locked(_)) => {
-            let mode = mode.min(Mode::Observe);
-            tracing::warn!(%error, mode = mode.label(), "another agent runs here: this one only observes");
-            (Journal::absent(), Durable::default(), mode)
-        }
+        None => stats.note_rdma(Vec::new()),
+    }
+    Ok(())
+}
+
+/// Without its socket an agent goes on.
+fn control(config: &Config, desk: &Arc<Desk>) -> Option<Server> {
+    match Server::start(&config.runtime.path, &config.path.procfs, Arc::clone(desk)) {
+        Ok(server) => Some(server),
         Err(error) => {
             let cause = std::error::Error::source(&error).map(ToString::to_string);
-            tracing::warn!(%error, cause, "no journal: nothing that has to be taken back will be done");
-            (Journal::absent(), Durable::default(), mode)
+            tracing::warn!(%error, cause, "no control socket: `rocewatch ctl` cannot reach this agent");
+            None
         }
     }
 }
 
-fn durable(stored: Stored) -> Durable {
-    match stored {
-        Stored::Nothing => Durable::default(),
-        Stored::Of(durable) => *durable,
-        Stored::Unusable(reason) => {
-            tracing::warn!(reason, "the journal of an earlier run is not used; it is kept as journal.old");
-            Durable::default()
-        }
+/// What comes of it is logged by whoever does it.
+async fn reload_at(mut hangups: Signal, desk: Arc<Desk>) {
+    while hangups.recv().await.is_some() {
+        let desk = Arc::clone(&desk);
+        let reload = tokio::task::spawn_blocking(move || match desk.reload() {
+            Answer::Done(lines) => tracing::info!(told = lines.join("; "), "SIGHUP: configuration reloaded"),
+            Answer::Refused(_) => tracing::warn!("SIGHUP: nothing is reloaded"),
+            Answer::Status(_) => {}
+        });
+        // A thread that panicked has told so itself.
+        let _ = reload.await;
     }
 }
 
@@ -319,13 +350,6 @@ fn recorder(
 /// A number of this start of this node.
 fn seed() -> u64 {
     clock::now().as_nanos() ^ clock::wall().as_nanosecond() as u64
-}
-
-fn note_config(config: &Config, stats: &AgentStats) {
-    use std::hash::{DefaultHasher, Hash, Hasher};
-    let mut hasher = DefaultHasher::new();
-    config.to_toml().hash(&mut hasher);
-    stats.note_config_accepted(format!("{:016x}", hasher.finish()), clock::since_1970());
 }
 
 fn watch_host(procfs: &Path, stats: Arc<AgentStats>) -> Result<(), StartError> {

@@ -6,7 +6,7 @@ use std::io::Write;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use rocewatch_core::action::{ActionKind, ActionResult, PutBack, UndoResult};
+use rocewatch_core::action::{ActionKind, ActionResult, Purpose, PutBack, UndoResult};
 use rocewatch_core::event::{Event, EventKind, PauseKnown};
 use rocewatch_core::phase::{Class, EndReason};
 use rocewatch_core::policy::Veto;
@@ -74,12 +74,23 @@ impl<W> Console<W> {
             EventKind::PortAdded { identity, .. } => tally.driver.clone_from(&identity.driver),
             EventKind::StormDetected { .. } => tally.storms += 1,
             EventKind::StormEnded { lasted, .. } => tally.storm_time += *lasted,
-            EventKind::ActionPlanned { .. } => tally.planned += 1,
-            EventKind::ActionEnded { result, .. } => *tally.results.entry(*result).or_default() += 1,
-            EventKind::ActionVetoed { reason, .. } => *tally.vetoes.entry(*reason).or_default() += 1,
+            EventKind::ActionPlanned { purpose: Purpose::Storm, .. } => tally.planned += 1,
+            EventKind::ActionEnded { purpose: Purpose::Storm, result, .. } => {
+                *tally.results.entry(*result).or_default() += 1
+            }
+            EventKind::ActionVetoed { purpose: Purpose::Storm, reason, .. } => {
+                *tally.vetoes.entry(*reason).or_default() += 1
+            }
             EventKind::UndoEnded { result: UndoResult::Failed, .. } => tally.undo_failures += 1,
             EventKind::UndoEnded { .. } => tally.undone += 1,
-            EventKind::PortRemoved
+            // A test is no answer to a storm.
+            EventKind::ActionPlanned { purpose: Purpose::Test, .. }
+            | EventKind::ActionEnded { purpose: Purpose::Test, .. }
+            | EventKind::ActionVetoed { purpose: Purpose::Test, .. }
+            | EventKind::TestRefused { .. }
+            | EventKind::MaintenanceBegun { .. }
+            | EventKind::MaintenanceEnded { .. }
+            | EventKind::PortRemoved
             | EventKind::PortRenamed { .. }
             | EventKind::LinkChanged { .. }
             | EventKind::PhaseChanged { .. }
@@ -178,8 +189,8 @@ fn sentence(kind: &EventKind, direction: Option<Direction>) -> Option<(&'static 
             "act",
             format!("{kind}: {}", ops.iter().map(ToString::to_string).collect::<Vec<_>>().join(", then ")),
         ),
-        EventKind::ActionVetoed { kind, reason } => {
-            ("veto", format!("{kind} is not done: {}", veto(*reason)))
+        EventKind::ActionVetoed { kind, reason, .. } => {
+            ("veto", format!("{kind} is not done: {}", veto_words(*reason)))
         }
         EventKind::ActionEnded { kind, result, put_back, took, cause, .. } => {
             (result.label(), ended(*kind, *result, *put_back, *took, cause.as_deref()))
@@ -188,6 +199,9 @@ fn sentence(kind: &EventKind, direction: Option<Direction>) -> Option<(&'static 
         EventKind::UndoEnded { kind, result, cause, .. } => {
             ("undo", undone(*kind, *result, cause.as_deref()))
         }
+        EventKind::TestRefused { reason } => ("test", format!("no test can be made: {}", reason.label())),
+        EventKind::MaintenanceBegun { .. } => ("maint", "maintenance: nothing is begun".into()),
+        EventKind::MaintenanceEnded { .. } => ("maint", "maintenance is over".into()),
         EventKind::UndoDropped { .. } => ("undo", "no longer ours to take back".into()),
         EventKind::Blinded { reason } => ("blind", format!("cannot be judged: {}", reason.label())),
         EventKind::Sighted => ("sight", "can be judged again".into()),
@@ -255,7 +269,8 @@ fn milder(class: Class, window: Duration) -> String {
     format!("{what} (over {})", seconds(window))
 }
 
-fn veto(reason: Veto) -> &'static str {
+/// A veto in words.
+pub(crate) const fn veto_words(reason: Veto) -> &'static str {
     match reason {
         Veto::Mode => "the mode does not act",
         Veto::Disruption => "on this NIC it would disrupt more than disruption_max allows",

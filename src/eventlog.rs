@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use rocewatch_core::action::{Op, PutBack, UndoResult};
+use rocewatch_core::action::{Op, Purpose, PutBack, UndoResult};
 use rocewatch_core::event::{Event, EventKind, Level};
 use tracing::{debug, error, info, warn};
 
@@ -42,6 +42,11 @@ fn sentence(ops: &[Op]) -> String {
 
 fn ms(span: Duration) -> u64 {
     u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Only what is a test has the field.
+fn test(purpose: Purpose) -> Option<bool> {
+    (purpose == Purpose::Test).then_some(true)
 }
 
 #[allow(clippy::too_many_lines, reason = "one arm per event and nothing else")]
@@ -93,38 +98,49 @@ fn print(event: &Event) {
         EventKind::ActionUnsupported { kind, why } => {
             line!(event, "action unsupported: the port is only watched", action = kind.label(), why)
         }
-        EventKind::ActionPlanned { action, kind, ops, undo } => {
+        EventKind::ActionPlanned { action, kind, purpose, ops, undo } => {
             line!(
                 event,
                 "action planned",
                 action_id = action.0,
                 action = kind.label(),
+                test = test(*purpose),
                 ops = sentence(ops),
                 undo = sentence(undo)
             )
         }
-        EventKind::ActionVetoed { kind, reason } => {
-            line!(event, "action vetoed", action = kind.label(), reason = reason.label())
+        EventKind::ActionVetoed { kind, purpose, reason } => {
+            let test = test(*purpose);
+            line!(event, "action vetoed", action = kind.label(), test, reason = reason.label())
         }
-        EventKind::ActionEnded { action, kind, result, put_back, took, cause } => {
+        EventKind::TestRefused { reason } => line!(event, "test refused", reason = reason.label()),
+        EventKind::MaintenanceBegun { until, by } => {
+            line!(event, "maintenance begun", for_s = until.since(event.at).as_secs(), uid = *by)
+        }
+        EventKind::MaintenanceEnded { by } => line!(event, "maintenance ended", uid = *by),
+        EventKind::ActionEnded { action, kind, purpose, result, put_back, took, cause } => {
             let (action_id, action, result) = (action.0, kind.label(), result.label());
+            let test = test(*purpose);
             let (took_ms, cause) = (ms(*took), cause.as_deref());
             match put_back {
                 PutBack::Failed => {
-                    line!(event, "action not put back", action_id, action, result, took_ms, cause)
+                    line!(event, "action not put back", action_id, action, test, result, took_ms, cause)
                 }
                 PutBack::NotNeeded | PutBack::Done => {
-                    line!(event, "action ended", action_id, action, result, took_ms, cause)
+                    line!(event, "action ended", action_id, action, test, result, took_ms, cause)
                 }
             }
         }
-        EventKind::UndoEnded { action, kind, result, cause } => {
+        EventKind::UndoEnded { action, kind, purpose, result, cause } => {
             let (action_id, action, cause) = (action.0, kind.label(), cause.as_deref());
+            let test = test(*purpose);
             match result {
-                UndoResult::Failed => line!(event, "undo failed", action_id, action, cause),
-                UndoResult::Foreign => line!(event, "undo left to another owner", action_id, action, cause),
-                UndoResult::NotNeeded => line!(event, "nothing to undo", action_id, action, cause),
-                UndoResult::Done => line!(event, "undo done", action_id, action, cause),
+                UndoResult::Failed => line!(event, "undo failed", action_id, action, test, cause),
+                UndoResult::Foreign => {
+                    line!(event, "undo left to another owner", action_id, action, test, cause)
+                }
+                UndoResult::NotNeeded => line!(event, "nothing to undo", action_id, action, test, cause),
+                UndoResult::Done => line!(event, "undo done", action_id, action, test, cause),
             }
         }
         EventKind::UndoDropped { action } => line!(event, "undo dropped", action_id = action.0),

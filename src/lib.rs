@@ -16,6 +16,7 @@ pub mod service;
 pub mod runtime;
 pub mod actuate;
 pub mod guard;
+pub mod control;
 pub mod recorder;
 pub mod replay;
 pub mod eventlog;

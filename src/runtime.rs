@@ -11,13 +11,13 @@ use rocewatch_core::engine::Engine;
 use rocewatch_core::event::Event;
 use rocewatch_core::ids::PortKey;
 use rocewatch_core::input::{Command, Effect, Input};
-use rocewatch_core::settings::Guard;
 use rocewatch_core::snapshot::Snapshot;
 use rocewatch_core::units::MonoTime;
 use tokio::sync::watch;
 
 use crate::actuate::{Actuator, Journal};
 use crate::clock;
+use crate::control::{Replies, Told};
 use crate::guard::Asker;
 use crate::recorder::Recorder;
 use crate::sources::Poller;
@@ -58,7 +58,9 @@ pub struct Outlets {
     /// Get every event, in this order.
     pub sinks: Vec<Box<dyn EventSink>>,
     /// Asks the fleet guard.
-    pub guard: Option<(Guard, Asker)>,
+    pub guard: Asker,
+    /// Those who wait for what comes of what they have asked for.
+    pub replies: Replies,
 }
 
 /// The loop and all it owns.
@@ -132,6 +134,7 @@ impl Runtime {
         let effects = self.engine.handle(now, &input);
         self.outlets.recorder.after(now, &input, &effects, &self.engine);
         self.dirty |= !effects.is_empty() || !matches!(input, Input::Tick);
+        self.reply(&input, &effects);
         if let Input::Reading(reading) = input {
             self.with_poller(reading.port, |poller| poller.give_back(reading.values));
         }
@@ -153,6 +156,22 @@ impl Runtime {
         }
     }
 
+    /// Tells whoever has asked for `input` what came of it.
+    fn reply(&self, input: &Input, effects: &[Effect]) {
+        if !is_asked_for(input) {
+            return;
+        }
+        let mut replies = self.outlets.replies.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(reply) = replies.pop_front() else { return };
+        let told = |effect: &Effect| match effect {
+            Effect::Emit(event) => Some((**event).clone()),
+            Effect::Act(_) | Effect::Pace(..) | Effect::AskGuard => None,
+        };
+        let events = effects.iter().filter_map(told).collect();
+        // Nobody may be waiting any more.
+        let _ = reply.try_send(Told { events, maintenance: self.engine.maintained().to_vec() });
+    }
+
     /// A port whose reader has ended meanwhile has none.
     fn with_poller(&self, port: PortKey, then: impl FnOnce(&Poller)) {
         let pollers = self.outlets.pollers.lock().unwrap_or_else(PoisonError::into_inner);
@@ -160,8 +179,8 @@ impl Runtime {
     }
 
     fn ask_guard(&self, now: MonoTime) {
-        if let Some((guard, asker)) = &self.outlets.guard {
-            asker.ask(guard.clone(), now);
+        if let Some(guard) = &self.engine.settings().guard {
+            self.outlets.guard.ask(guard.clone(), now);
         }
     }
 
@@ -196,5 +215,28 @@ impl Runtime {
                 }
             }
         }
+    }
+}
+
+/// Whether an input comes from the operator, who waits for what comes of it.
+const fn is_asked_for(input: &Input) -> bool {
+    match input {
+        Input::Maintenance(_)
+        | Input::Reconfigure(_)
+        | Input::Command(Command::Ack { .. } | Command::TestStorm { .. }) => true,
+        Input::Bound(_)
+        | Input::Reading(_)
+        | Input::ReadFailed(_)
+        | Input::Link(_)
+        | Input::Dcb(_)
+        | Input::Pause(_)
+        | Input::Health(_)
+        | Input::Route(_)
+        | Input::GuardAnswer(_)
+        | Input::Outcome(_)
+        | Input::Command(Command::Stop)
+        | Input::Gone(_)
+        | Input::Journal(_)
+        | Input::Tick => false,
     }
 }

@@ -15,18 +15,18 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use rocewatch_core::action::{
-    ActionKind, ActionResult, Disruption, Op, Order, Outcome, PauseConfig, PutBack, Report, Undo, UndoOp,
-    UndoResult,
+    ActionKind, ActionResult, Disruption, Op, Order, Outcome, PauseConfig, Purpose, PutBack, Report, Undo,
+    UndoOp, UndoResult,
 };
 use rocewatch_core::binding::{Binding, Bound};
 use rocewatch_core::catalog::{Counter, Slot};
 use rocewatch_core::drivers::{Kind, Overflow, Width, for_driver};
-use rocewatch_core::durable::{Durable, Owed, PortName, QueueMemory, Spent};
+use rocewatch_core::durable::{Durable, Maintained, Owed, PortName, QueueMemory, Spent};
 use rocewatch_core::engine::Engine;
 use rocewatch_core::ids::{ActionId, PortIdentity, PortKey};
 use rocewatch_core::input::{
     BoundPort, Command, DcbOwner, Effect, Ended, GuardAnswer, Input, JournalState, Maintenance, PortDcb,
-    PortHealth, PortLink, PortPause, ReadFailed, Reading, SourceRefresh,
+    PortHealth, PortLink, PortPause, ReadFailed, Reading, SourceRefresh, TestDepth,
 };
 use rocewatch_core::phase::{LockReason, Locked};
 use rocewatch_core::policy::BUDGET_WINDOW;
@@ -250,14 +250,18 @@ fn any_op() -> impl Strategy<Value = Op> {
 fn any_undo() -> impl Strategy<Value = Undo> {
     let queues = vec((any_queue(), any_direction()), 0..4);
     let ops = vec((any_op(), any_op()).prop_map(|(done, op)| UndoOp { done, op }), 0..4);
-    (any_value(), any_port(), any_kind(), queues, ops).prop_map(|(id, port, kind, queues, ops)| Undo {
-        id: ActionId(id),
-        port,
-        kind,
-        queues,
-        ops,
-        headroom: None,
-    })
+    let purpose = prop_oneof![Just(Purpose::Storm), Just(Purpose::Test)];
+    (any_value(), any_port(), any_kind(), purpose, queues, ops).prop_map(
+        |(id, port, kind, purpose, queues, ops)| Undo {
+            id: ActionId(id),
+            port,
+            kind,
+            purpose,
+            queues,
+            ops,
+            headroom: None,
+        },
+    )
 }
 
 fn any_port_name() -> impl Strategy<Value = PortName> {
@@ -292,17 +296,19 @@ fn any_durable() -> impl Strategy<Value = Durable> {
 fn any_journal() -> impl Strategy<Value = JournalState> {
     let durable = prop_oneof![2 => Just(Durable::default()), 3 => any_durable()];
     let writable = prop_oneof![4 => Just(true), 1 => Just(false)];
-    (durable, writable, any::<u64>()).prop_map(|(durable, writable, seed)| JournalState {
-        durable,
-        writable,
-        seed,
+    let kept = (option::of(any_port_name()), any_time()).prop_map(|(port, until)| Maintained { port, until });
+    (durable, writable, any::<u64>(), vec(kept, 0..3)).prop_map(|(durable, writable, seed, maintenance)| {
+        JournalState { durable, writable, seed, maintenance }
     })
 }
 
 fn any_command() -> impl Strategy<Value = Command> {
     let ack = (any_port(), any_queue(), option::of(any_direction()))
         .prop_map(|(port, queue, direction)| Command::Ack { port, queue, direction });
-    prop_oneof![6 => ack, 1 => Just(Command::Stop)]
+    let depth = prop_oneof![Just(TestDepth::Plan), Just(TestDepth::Act)];
+    let test = (any_port(), any_queue(), any_direction(), depth)
+        .prop_map(|(port, queue, direction, depth)| Command::TestStorm { port, queue, direction, depth });
+    prop_oneof![6 => ack, 6 => test, 1 => Just(Command::Stop)]
 }
 
 /// Anything but settings, which the two properties draw in different ways.
@@ -317,7 +323,7 @@ fn any_input() -> impl Strategy<Value = Input> {
         in_error,
     });
     let maintenance = (option::of(any_port()), option::of(any_time()))
-        .prop_map(|(port, until)| Maintenance { port, until });
+        .prop_map(|(port, until)| Maintenance { port, until, by: None });
     let failed = (any_port(), any_text()).prop_map(|(port, error)| ReadFailed { port, error });
     let outcome =
         (any_value(), any_report()).prop_map(|(action, report)| Ended { action: ActionId(action), report });

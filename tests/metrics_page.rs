@@ -26,7 +26,7 @@ use rocewatch::sys::ethtool_replies::{
 use rocewatch::sys::link::LinkStats;
 use rocewatch::sys::netdev::BusDevice;
 use rocewatch::sys::rdma_wire::{NodeType, PortState, Protocol};
-use rocewatch_core::action::{ActionKind, PauseConfig};
+use rocewatch_core::action::{ActionKind, ActionResult, PauseConfig};
 use rocewatch_core::catalog::{Counter, Family, FamilyKind, Slot};
 use rocewatch_core::ids::{PortIdentity, PortKey};
 use rocewatch_core::input::{GuardAnswer, Input};
@@ -389,6 +389,9 @@ fn all_pages() -> Vec<String> {
         let mut snapshot = node.snapshot();
         // As if each counter stood at its largest value.
         snapshot.ports[0].counters.iter_mut().for_each(|view| view.saturated = true);
+        // What only the operator brings about.
+        snapshot.ports[0].tests.insert((ActionKind::PfcOff, ActionResult::DryRun), 1);
+        snapshot.ports[0].maintenance_until = Some(snapshot.at);
         pages.push(page_of(&snapshot, &AgentStats::default(), node.now));
     }
     pages

@@ -6,14 +6,19 @@
 mod holding;
 #[path = "running/mod.rs"]
 mod running;
+#[path = "skip/mod.rs"]
+mod skip;
 
 use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use holding::hold;
-use rocewatch::agent::{self, Place, Setup, StartError, Watch};
+use rocewatch::agent::{self, Hangup, Place, Setup, StartError, Watch};
+use rocewatch::clock;
 use rocewatch::config::{Assignment, Config, FileChoice, Request};
 use rocewatch::export::stats::Collector;
 use rocewatch::node::DirectoryNode;
@@ -79,7 +84,14 @@ fn an_agent_whose_engine_has_ended_ends_too() {
         rdma: None,
     };
     let config = Config::load(&request).unwrap();
-    let setup = Setup { config, place, sinks: vec![Box::new(Broken)], record: None };
+    let setup = Setup {
+        config,
+        place,
+        sinks: vec![Box::new(Broken)],
+        record: None,
+        load: Box::new(|| Ok(Config::default())),
+        hangup: Hangup::Ends,
+    };
     let result = agent::run(setup, std::future::pending, |_| {});
     assert!(matches!(result, Err(StartError::Engine)));
 }
@@ -104,8 +116,35 @@ fn what_was_taken_back_at_the_end_is_not_owed_to_the_next_start() {
 
 #[test]
 fn a_terminal_that_closes_ends_it_in_order() {
+    if Command::new("script").arg("--version").output().is_err() {
+        return skip::skip("a terminal that closes", "script(1) makes one, and is not installed");
+    }
     let root = tempfile::tempdir().unwrap();
     fs::create_dir(root.path().join("net")).unwrap();
-    let mut agent = Agent::start(&["run", "--source.directory", root.path().to_str().unwrap()]);
-    assert_eq!(agent.end_by("HUP").0, Some(0));
+    let run = root.path().join("run");
+    let command = format!(
+        "exec {} run --source.directory {root} --runtime.path {root}/run --incidents.path {root}/incidents \
+         --web.listen-address 127.0.0.1:0",
+        env!("CARGO_BIN_EXE_rocewatch"),
+        root = root.path().display()
+    );
+    let mut terminal = Command::new("script")
+        .args(["-q", "-e", "-c", &command, "/dev/null"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let socket = run.join("control.sock");
+    let until = |wanted: bool| {
+        let end = clock::now() + Duration::from_secs(30);
+        while socket.exists() != wanted {
+            assert!(clock::now() < end, "the control socket of the agent: wanted {wanted}");
+            thread::sleep(Duration::from_millis(20));
+        }
+    };
+    until(true);
+    // Signals are caught before the socket is made.
+    terminal.kill().unwrap();
+    terminal.wait().unwrap();
+    until(false);
 }

@@ -5,7 +5,7 @@ use std::process::{Command, ExitCode};
 use std::thread;
 use std::time::Duration;
 
-use rocewatch::agent::{self, Place, Setup, Watch};
+use rocewatch::agent::{self, Hangup, Place, Setup, Watch};
 use rocewatch::clock;
 use rocewatch::config::{Assignment, Config, Request};
 use rocewatch::export::stats::Collector;
@@ -115,7 +115,14 @@ pub(crate) fn run_simulated_agent() -> ExitCode {
     let config = Config::load(&Request { presets, ..Request::default() }).unwrap();
     let place =
         Place { node: Box::new(node()), collector: Collector::Simulation, watch: Watch::Nobody, rdma: None };
-    let setup = Setup { config, place, sinks: Vec::new(), record: None };
+    let setup = Setup {
+        config,
+        place,
+        sinks: Vec::new(),
+        record: None,
+        load: Box::new(|| Ok(Config::default())),
+        hangup: Hangup::Ends,
+    };
     agent::run(setup, std::future::pending::<()>, |_| {}).unwrap();
     ExitCode::SUCCESS
 }

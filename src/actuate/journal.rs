@@ -24,7 +24,7 @@ pub struct Journal {
     boot_id: String,
     revision: u64,
     /// Held for the lock on it.
-    _lock: Option<File>,
+    lock: Option<File>,
     trouble: Option<JournalError>,
 }
 
@@ -87,7 +87,7 @@ impl Journal {
             let _ = fs::rename(&path, path.with_extension("old"));
         }
         let mut journal =
-            Self { path, boot_id: boot_id.to_owned(), revision: 0, _lock: Some(lock), trouble: None };
+            Self { path, boot_id: boot_id.to_owned(), revision: 0, lock: Some(lock), trouble: None };
         // Writing now what was found shows that it can be written at all, and loses nothing.
         journal.trouble = match &stored {
             Stored::Of(durable) => journal.store(durable, 0).err(),
@@ -100,7 +100,13 @@ impl Journal {
     #[must_use]
     pub fn absent() -> Self {
         let trouble = Some(JournalError::Absent);
-        Self { path: PathBuf::new(), boot_id: String::new(), revision: 0, _lock: None, trouble }
+        Self { path: PathBuf::new(), boot_id: String::new(), revision: 0, lock: None, trouble }
+    }
+
+    /// Whether this agent holds the lock: then no other one lives here.
+    #[must_use]
+    pub const fn is_ours(&self) -> bool {
+        self.lock.is_some()
     }
 
     /// Whether it can be written.
@@ -175,7 +181,8 @@ fn read(path: &Path, boot_id: &str) -> Stored {
     }
 }
 
-fn replace(path: &Path, text: &[u8]) -> io::Result<()> {
+/// Replaces a file whole, and forces it to disk.
+pub(crate) fn replace(path: &Path, text: &[u8]) -> io::Result<()> {
     let beside = path.with_extension("new");
     let mut file = File::create(&beside)?;
     file.write_all(text)?;

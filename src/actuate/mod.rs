@@ -7,6 +7,7 @@ mod journal;
 mod restore;
 mod spool;
 
+pub(crate) use journal::replace;
 pub use journal::{Journal, JournalError, Stored};
 pub use restore::{RestoreEnd, Restored, restore};
 pub use spool::{WorkerError, work as work_off};

@@ -152,6 +152,7 @@ mod tests {
         let undo = Undo {
             id: ActionId(1),
             port: PortKey(0),
+            purpose: rocewatch_core::action::Purpose::Storm,
             kind: ActionKind::PfcOff,
             queues: vec![(Queue::Priority(Priority::ALL[3]), Direction::Rx)],
             ops: vec![UndoOp { done: Op::PfcDisable(THREE), op: Op::PfcEnable(THREE) }],

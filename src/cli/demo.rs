@@ -12,9 +12,9 @@ use rocewatch_core::units::{MonoTime, Queue};
 use super::flags::ConfigFlags;
 use super::run::told_to_end;
 use super::{Exit, print};
-use crate::agent::{self, Place, Setup, Watch};
+use crate::agent::{self, Hangup, Place, Setup, Watch};
 use crate::clock;
-use crate::config::{Assignment, Config, FileChoice, Request, parse_span};
+use crate::config::{Assignment, Config, ConfigError, FileChoice, Request, parse_span};
 use crate::console::Console;
 use crate::export::stats::Collector;
 use crate::lines::{Flushed, Lines};
@@ -70,6 +70,7 @@ pub fn run(args: DemoArgs) -> anyhow::Result<Exit> {
     let screen =
         Lines::start(io::stdout(), |count| format!("{count} lines lost: nobody was reading them\n"))?;
     let console = Console::new(began, screen.clone());
+    let (flags, own) = (args.config, folder.path().to_owned());
     let setup = Setup {
         config,
         place: Place {
@@ -80,10 +81,12 @@ pub fn run(args: DemoArgs) -> anyhow::Result<Exit> {
         },
         sinks: vec![Box::new(console.clone())],
         record: args.record,
+        load: Box::new(move || self::config(&flags, &own)),
+        hangup: Hangup::Ends,
     };
     let (length, closed) = (args.length, screen.closed());
     let end = || {
-        let signalled = told_to_end();
+        let signalled = told_to_end(Hangup::Ends);
         async move {
             tokio::select! {
                 () = signalled => {}
@@ -103,12 +106,12 @@ pub fn run(args: DemoArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Fine)
 }
 
-fn config(flags: &ConfigFlags, folder: &std::path::Path) -> anyhow::Result<Config> {
+fn config(flags: &ConfigFlags, folder: &std::path::Path) -> Result<Config, ConfigError> {
     let own = [("runtime.path", folder.join("run")), ("incidents.path", folder.join("incidents"))];
     let own = own.iter().map(|(key, path)| Assignment::preset("demo", key, &path.to_string_lossy()));
     let presets = PRESETS.iter().map(|(key, value)| Assignment::preset("demo", key, value)).chain(own);
     let request = Request { presets: presets.collect(), ..flags.request(FileChoice::None) };
-    Ok(Config::load(&request)?)
+    Config::load(&request)
 }
 
 fn greeting(config: &Config, length: Option<Duration>) -> String {

@@ -20,6 +20,7 @@ pub mod replay;
 pub mod sim;
 pub mod config;
 pub mod counters;
+pub mod ctl;
 
 /// The whole command line.
 #[derive(Debug, Parser)]
@@ -28,7 +29,8 @@ pub mod counters;
     version,
     about = "Watches the lossless Ethernet fabric under this node: finds stuck queues (PFC storms), acts within a \
              budget, and shows everything as Prometheus metrics",
-    after_help = "Exit status: 0 all is well; 1 failed, a mismatch or warnings; 2 usage, configuration or input refused.",
+    after_help = "Exit status: 0 all is well; 1 failed, a mismatch or warnings; 2 usage, configuration or input refused. \
+                  `ctl` has its own: see `rocewatch ctl --help`.",
     disable_help_subcommand = true
 )]
 pub struct Cli {
@@ -52,6 +54,8 @@ pub enum Command {
     Replay(replay::ReplayArgs),
     /// Run the engine against simulated nodes, with a judge; or measure the promise
     Sim(sim::SimArgs),
+    /// Ask or tell the agent that runs on this node
+    Ctl(ctl::CtlArgs),
     /// Check or show the configuration
     #[command(subcommand)]
     Config(config::ConfigCommand),
@@ -101,6 +105,7 @@ impl Command {
             Self::Demo(args) => demo::run(args),
             Self::Replay(args) => replay::run(&args),
             Self::Sim(args) => sim::run(&args),
+            Self::Ctl(args) => ctl::run(&args),
             Self::Config(command) => config::run(command),
             Self::Counters => counters::run(),
         }

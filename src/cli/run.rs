@@ -1,5 +1,6 @@
 //! `rocewatch run`: the agent on this node's devices.
 
+use std::fs::File;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -8,7 +9,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use super::Exit;
 use super::flags::ConfigFlags;
-use crate::agent::{self, Place, Setup, Watch};
+use crate::agent::{self, Hangup, Place, Setup, Watch};
 use crate::config::Config;
 use crate::eventlog::EventLog;
 use crate::export::stats::Collector;
@@ -44,12 +45,24 @@ pub fn run(args: RunArgs) -> anyhow::Result<Exit> {
     privileges::check(&config.settings)?;
     ask_for_files();
     let place = place(&config)?;
-    let setup = Setup { config, place, sinks: vec![Box::new(EventLog)], record: args.record };
-    agent::run(setup, told_to_end, |addresses| {
-        for address in addresses {
-            tracing::info!(%address, "listening");
-        }
-    })?;
+    let (flags, hangup) = (args.config, hangup());
+    let setup = Setup {
+        config,
+        place,
+        sinks: vec![Box::new(EventLog)],
+        record: args.record,
+        load: Box::new(move || flags.load()),
+        hangup,
+    };
+    agent::run(
+        setup,
+        || told_to_end(hangup),
+        |addresses| {
+            for address in addresses {
+                tracing::info!(%address, "listening");
+            }
+        },
+    )?;
     Ok(Exit::Fine)
 }
 
@@ -81,11 +94,20 @@ fn place(config: &Config) -> anyhow::Result<Place> {
     })
 }
 
-/// Ends with SIGTERM, SIGINT or SIGHUP: a terminal that closes must not leave a port changed. All are caught from the
-/// call on, not from the first time it is awaited.
-pub(super) fn told_to_end() -> impl Future<Output = ()> {
-    let kinds = [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()];
-    let caught = kinds.into_iter().map(signal).collect::<Result<Vec<_>, _>>();
+/// SIGHUP comes from a terminal that closes where the agent has one, and from an operator where it has none.
+fn hangup() -> Hangup {
+    match File::open("/dev/tty") {
+        Ok(_) => Hangup::Ends,
+        Err(_) => Hangup::Reloads,
+    }
+}
+
+/// Ends with SIGTERM and SIGINT, and with SIGHUP where that means an end. All are caught from the call on, not from the
+/// first time it is awaited.
+pub(super) fn told_to_end(hangup: Hangup) -> impl Future<Output = ()> {
+    let closes = (hangup == Hangup::Ends).then(SignalKind::hangup);
+    let kinds = [SignalKind::terminate(), SignalKind::interrupt()].into_iter().chain(closes);
+    let caught = kinds.map(signal).collect::<Result<Vec<_>, _>>();
     async move {
         match caught {
             Ok(mut signals) => {

@@ -81,6 +81,16 @@ pub struct QueueMemory {
     pub storm_since: Option<MonoTime>,
 }
 
+/// Maintenance of one port, or of all.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Maintained {
+    /// The port; all if none.
+    pub port: Option<PortName>,
+    /// Its end.
+    pub until: MonoTime,
+}
+
 /// A port as another run of the agent recognises it: a netdev that moved to another device is another port.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct PortName {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::action::{ActionKind, ActionResult, Op, PutBack, UndoResult};
+use crate::action::{ActionKind, ActionResult, Op, Purpose, PutBack, UndoResult};
 use crate::delta::Gap;
 use crate::ids::{ActionId, PortIdentity, PortKey, StormId};
 use crate::phase::{Class, EndReason};
@@ -122,6 +122,9 @@ pub enum EventKind {
         action: ActionId,
         /// Its kind.
         kind: ActionKind,
+        /// What it is for.
+        #[serde(default, skip_serializing_if = "Purpose::is_storm")]
+        purpose: Purpose,
         /// What it will do.
         ops: Vec<Op>,
         /// What it will take back.
@@ -131,6 +134,9 @@ pub enum EventKind {
     ActionVetoed {
         /// Its kind.
         kind: ActionKind,
+        /// What it was for.
+        #[serde(default, skip_serializing_if = "Purpose::is_storm")]
+        purpose: Purpose,
         /// Why.
         reason: Veto,
     },
@@ -141,12 +147,20 @@ pub enum EventKind {
         /// Why, in words.
         why: String,
     },
+    /// A test was asked for where none can be made.
+    TestRefused {
+        /// Why.
+        reason: TestRefusal,
+    },
     /// An action has ended.
     ActionEnded {
         /// Its number.
         action: ActionId,
         /// Its kind.
         kind: ActionKind,
+        /// What it was for.
+        #[serde(default, skip_serializing_if = "Purpose::is_storm")]
+        purpose: Purpose,
         /// How.
         result: ActionResult,
         /// What became of its changes.
@@ -163,6 +177,9 @@ pub enum EventKind {
         action: ActionId,
         /// Its action's kind.
         kind: ActionKind,
+        /// What its action was for.
+        #[serde(default, skip_serializing_if = "Purpose::is_storm")]
+        purpose: Purpose,
         /// How.
         result: UndoResult,
         /// Why, in words.
@@ -193,6 +210,20 @@ pub enum EventKind {
     },
     /// The operator acknowledged.
     Acknowledged,
+    /// Maintenance keeps the watchdog from acting, on a port or everywhere.
+    MaintenanceBegun {
+        /// Its end.
+        until: MonoTime,
+        /// The user who asked for it, as the kernel knows them.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<u32>,
+    },
+    /// Maintenance is over.
+    MaintenanceEnded {
+        /// The user who ended it; none where its time was up.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<u32>,
+    },
     /// New settings are in force.
     Reconfigured {
         /// The mode now.
@@ -212,6 +243,36 @@ pub enum EventKind {
         /// The least that the source allows.
         needed: Duration,
     },
+}
+
+/// Why no test can be made.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TestRefusal {
+    /// The queue is not watched: its PFC is off, or nothing counts it.
+    NotWatched,
+    /// Its ladder has nothing but alerts.
+    NoAction,
+    /// The queue is in another phase than healthy.
+    Phase(PhaseName),
+    /// Only in enforce is a test carried out.
+    Mode(Mode),
+    /// Only a port that is in maintenance by its own name is acted on for a test.
+    NotInMaintenance,
+}
+
+impl TestRefusal {
+    /// As logs and docs write it.
+    #[must_use]
+    pub const fn label(&self) -> &'static str {
+        match self {
+            Self::NotWatched => "not_watched",
+            Self::NoAction => "no_action",
+            Self::Phase(_) => "phase",
+            Self::Mode(_) => "mode",
+            Self::NotInMaintenance => "not_in_maintenance",
+        }
+    }
 }
 
 /// How the pause of a port is known.
@@ -268,6 +329,7 @@ impl EventKind {
             Self::ActionPlanned { .. } => "action_planned",
             Self::ActionVetoed { .. } => "action_vetoed",
             Self::ActionUnsupported { .. } => "action_unsupported",
+            Self::TestRefused { .. } => "test_refused",
             Self::ActionEnded { .. } => "action_ended",
             Self::UndoEnded { .. } => "undo_ended",
             Self::UndoDropped { .. } => "undo_dropped",
@@ -276,6 +338,8 @@ impl EventKind {
             Self::ReadFailed { .. } => "read_failed",
             Self::ReadRecovered { .. } => "read_recovered",
             Self::Acknowledged => "acknowledged",
+            Self::MaintenanceBegun { .. } => "maintenance_begun",
+            Self::MaintenanceEnded { .. } => "maintenance_ended",
             Self::Reconfigured { .. } => "reconfigured",
             Self::DetectRaised { .. } => "detect_raised",
             Self::NotArmed { .. } => "not_armed",
@@ -316,6 +380,9 @@ impl EventKind {
             | Self::Sighted
             | Self::ReadRecovered { .. }
             | Self::Acknowledged
+            | Self::TestRefused { .. }
+            | Self::MaintenanceBegun { .. }
+            | Self::MaintenanceEnded { .. }
             | Self::Reconfigured { .. } => Level::Info,
         }
     }

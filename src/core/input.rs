@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::action::{ActionKind, Headroom, Order, PauseConfig, Report};
 use crate::binding::Bound;
-use crate::durable::Durable;
+use crate::durable::{Durable, Maintained};
 use crate::event::Event;
 use crate::ids::{ActionId, PortIdentity, PortKey};
 use crate::settings::Settings;
@@ -186,8 +186,11 @@ pub struct PortHealth {
 pub struct Maintenance {
     /// The port; all if none.
     pub port: Option<PortKey>,
-    /// Its end; over if none.
+    /// Its end; over if none. Without a port, that of every port is over then.
     pub until: Option<MonoTime>,
+    /// The user who asks for it, as the kernel knows them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<u32>,
 }
 
 /// See [`Input::GuardAnswer`].
@@ -221,8 +224,29 @@ pub enum Command {
         /// One direction, or both.
         direction: Option<Direction>,
     },
+    /// Tries out what a storm of a queue would lead to.
+    TestStorm {
+        /// The port.
+        port: PortKey,
+        /// The queue.
+        queue: Queue,
+        /// The direction of the storm.
+        direction: Direction,
+        /// How far it goes.
+        depth: TestDepth,
+    },
     /// Takes everything back and begins nothing more.
     Stop,
+}
+
+/// How far a test goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TestDepth {
+    /// The plan is told, as in dry run.
+    Plan,
+    /// It is carried out, held, and taken back.
+    Act,
 }
 
 /// See [`Input::Journal`].
@@ -234,6 +258,9 @@ pub struct JournalState {
     pub writable: bool,
     /// Seeds the jitter of holds and waits, so that nodes do not act in step.
     pub seed: u64,
+    /// Maintenance that goes on from an earlier run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub maintenance: Vec<Maintained>,
 }
 
 /// What the engine wants done.

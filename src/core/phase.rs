@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::action::Purpose;
 use crate::ids::ActionId;
 use crate::units::MonoTime;
 
@@ -21,6 +22,8 @@ pub enum Phase {
     Suspect,
     /// The rule holds: the queue is stuck.
     Storm(Storm),
+    /// The operator tries an action out, and it is under way.
+    Testing(ActionId),
     /// An action is in force.
     Mitigated(Mitigated),
     /// The action is being taken back.
@@ -57,6 +60,9 @@ pub struct Storm {
 pub struct Mitigated {
     /// The action in force.
     pub action: ActionId,
+    /// What it is for.
+    #[serde(default, skip_serializing_if = "Purpose::is_storm")]
+    pub purpose: Purpose,
     /// When it is taken back. Pause that is seen moves it on, blindness never.
     pub due: MonoTime,
     /// When it is taken back at the latest.
@@ -86,6 +92,9 @@ pub enum Carrier {
 pub struct Undoing {
     /// The action being taken back.
     pub action: ActionId,
+    /// What it was for.
+    #[serde(default, skip_serializing_if = "Purpose::is_storm")]
+    pub purpose: Purpose,
     /// The length of the probation that follows.
     pub hold: Duration,
     /// How often the hold was doubled.
@@ -233,6 +242,7 @@ impl Phase {
             Self::Healthy => "healthy",
             Self::Suspect => "suspect",
             Self::Storm(_) => "storm",
+            Self::Testing(_) => "testing",
             Self::Mitigated(_) => "mitigated",
             Self::Undoing(_) => "undoing",
             Self::UndoFailed(_) => "undo_failed",
@@ -246,7 +256,7 @@ impl Phase {
     #[must_use]
     pub fn deadline(&self, blind_max: Duration) -> Option<MonoTime> {
         match self {
-            Self::Healthy | Self::Suspect | Self::Undoing(_) | Self::Suspended(_) => None,
+            Self::Healthy | Self::Suspect | Self::Testing(_) | Self::Undoing(_) | Self::Suspended(_) => None,
             Self::Storm(storm) => match (storm.acting, storm.blind_since) {
                 (None, Some(since)) => Some(since + blind_max),
                 _ => None,
@@ -266,6 +276,7 @@ impl Phase {
             Self::Locked(Locked { storm: Some(storm), .. }) => Some(storm.since),
             Self::Healthy
             | Self::Suspect
+            | Self::Testing(_)
             | Self::Mitigated(_)
             | Self::Undoing(_)
             | Self::UndoFailed(_)
@@ -281,10 +292,47 @@ impl Phase {
         if let Self::Locked(locked) = self { Some(*locked) } else { None }
     }
 
+    /// When it ends by itself, as things stand: the undo of an action, the next try of one that failed, the end of a
+    /// probation or of a lock.
+    #[must_use]
+    pub fn ends_at(&self) -> Option<MonoTime> {
+        match self {
+            Self::Mitigated(mitigated) => Some(mitigated.undo_at()),
+            Self::UndoFailed(failed) => failed.retry_at,
+            Self::Probation(probation) => probation.until,
+            Self::Locked(locked) => Some(locked.until),
+            Self::Healthy
+            | Self::Suspect
+            | Self::Storm(_)
+            | Self::Testing(_)
+            | Self::Undoing(_)
+            | Self::Suspended(_) => None,
+        }
+    }
+
+    /// Whether it is there because of a test.
+    #[must_use]
+    pub fn is_test(&self) -> bool {
+        match self {
+            Self::Testing(_) => true,
+            Self::Mitigated(mitigated) => !mitigated.purpose.is_storm(),
+            Self::Undoing(undoing) | Self::UndoFailed(UndoFailed { undoing, .. }) => {
+                !undoing.purpose.is_storm()
+            }
+            Self::Healthy
+            | Self::Suspect
+            | Self::Storm(_)
+            | Self::Probation(_)
+            | Self::Locked(_)
+            | Self::Suspended(_) => false,
+        }
+    }
+
     /// The action whose undo is still owed.
     #[must_use]
     pub const fn owed(&self) -> Option<ActionId> {
         match self {
+            Self::Testing(action) => Some(*action),
             Self::Mitigated(mitigated) => Some(mitigated.action),
             Self::Undoing(undoing) => Some(undoing.action),
             Self::UndoFailed(failed) => Some(failed.undoing.action),
@@ -307,6 +355,12 @@ impl Mitigated {
     /// The phase that follows.
     #[must_use]
     pub const fn undoing(&self) -> Undoing {
-        Undoing { action: self.action, hold: self.hold, doublings: self.doublings, attempts: 0 }
+        Undoing {
+            action: self.action,
+            purpose: self.purpose,
+            hold: self.hold,
+            doublings: self.doublings,
+            attempts: 0,
+        }
     }
 }

@@ -33,6 +33,8 @@ pub struct Snapshot {
     pub journal_writable: bool,
     /// Whether all ports are in maintenance.
     pub maintenance: bool,
+    /// The end of it; [`MonoTime::MAX`] where nobody can tell.
+    pub maintenance_until: Option<MonoTime>,
     /// Actions left for the node in this hour.
     pub budget_remaining: u32,
     /// Actions whose undo is owed.
@@ -100,8 +102,10 @@ pub struct PortView {
     pub detect_bound: Option<Duration>,
     /// How often its source refreshes; zero for a live one.
     pub refresh: Duration,
-    /// Whether it is in maintenance.
+    /// Whether it is in maintenance, by itself or with all ports.
     pub maintenance: bool,
+    /// The end of its own.
+    pub maintenance_until: Option<MonoTime>,
     /// Until an action can be planned again.
     pub hold_off_until: Option<MonoTime>,
     /// Actions left in this hour.
@@ -109,6 +113,9 @@ pub struct PortView {
     /// Actions by kind and result.
     #[serde(serialize_with = "results")]
     pub results: BTreeMap<(ActionKind, ActionResult), u64>,
+    /// Tests by kind and result: none of them is among the actions.
+    #[serde(serialize_with = "results")]
+    pub tests: BTreeMap<(ActionKind, ActionResult), u64>,
     /// When an action of each kind last ended.
     pub acted_at: BTreeMap<ActionKind, MonoTime>,
     /// Vetoes by reason.

@@ -10,6 +10,8 @@
 //!    ├────────── its end ── Probation ◀─────────────────────────────────┤
 //!    └────────── ack, lock_for ── Locked ◀──── the lock rule ───────────┘
 //!
+//! Healthy ── the operator's word ──▶ Testing ── ok, unproven ──▶ Mitigated ─▶ Undoing ─▶ Healthy
+//!
 //! Healthy, Suspect, Storm, Probation ── carrier lost, PFC bit off ──▶ Suspended ── both back ──▶ Healthy
 //! ```
 //!
@@ -18,7 +20,7 @@
 
 use std::time::Duration;
 
-use crate::action::{ActionResult, PutBack, UndoResult};
+use crate::action::{ActionResult, Purpose, PutBack, UndoResult};
 use crate::ids::ActionId;
 use crate::phase::{
     CARRIER_WAIT, Carrier, EndReason, LockReason, Locked, LockedStorm, Mitigated, Phase, Probation, Storm,
@@ -38,6 +40,7 @@ pub fn step(phase: Phase, trigger: Trigger, terms: &Terms) -> (Phase, Option<Dec
     match phase {
         Phase::Healthy | Phase::Suspect => from_calm(phase, trigger, terms),
         Phase::Storm(storm) => from_storm(storm, trigger, terms),
+        Phase::Testing(action) => from_testing(action, trigger, terms),
         Phase::Mitigated(mitigated) => from_mitigated(mitigated, trigger, terms),
         Phase::Undoing(undoing) => from_undoing(undoing, trigger, terms),
         Phase::UndoFailed(failed) => from_undo_failed(failed, trigger, terms),
@@ -74,6 +77,8 @@ fn from_calm(phase: Phase, trigger: Trigger, terms: &Terms) -> (Phase, Option<De
         Trigger::Clear | Trigger::Blind | Trigger::Off => (Phase::Healthy, None),
         Trigger::CarrierLost(_) => (suspended_by_carrier(), None),
         Trigger::PfcOff(_) => (suspended_by_pfc(), None),
+        // An action that begins where there is no storm is a test.
+        Trigger::ActionBegun(action) if phase == Phase::Healthy => (Phase::Testing(action), None),
         Trigger::CarrierUp
         | Trigger::PfcOn(_)
         | Trigger::ActionBegun(_)
@@ -149,6 +154,7 @@ fn acted(
         (ActionResult::Ok | ActionResult::Unproven, _) => {
             let mitigated = Mitigated {
                 action,
+                purpose: Purpose::Storm,
                 due: terms.now + hold,
                 due_max: terms.now + terms.hold_max,
                 hold,
@@ -158,7 +164,8 @@ fn acted(
             (Phase::Mitigated(mitigated), Some(Decision::StormEnded(EndReason::Mitigated)))
         }
         (_, PutBack::Failed) => {
-            let undoing = Undoing { action, hold, doublings: storm.doublings, attempts: 1 };
+            let purpose = Purpose::Storm;
+            let undoing = Undoing { action, purpose, hold, doublings: storm.doublings, attempts: 1 };
             (undo_failed(undoing, terms), Some(Decision::StormEnded(EndReason::UndoFailed)))
         }
         (
@@ -166,6 +173,31 @@ fn acted(
             PutBack::NotNeeded | PutBack::Done,
         ) => (Phase::Storm(storm), None),
     }
+}
+
+/// While the operator's test is under way everything else waits for its outcome, as in a storm.
+fn from_testing(action: ActionId, trigger: Trigger, terms: &Terms) -> (Phase, Option<Decision>) {
+    let Trigger::Acted(result, put_back) = trigger else { return (Phase::Testing(action), None) };
+    let (purpose, hold) = (Purpose::Test, terms.hold.min(terms.hold_max));
+    let phase = match (result, put_back) {
+        (ActionResult::Ok | ActionResult::Unproven, _) => Phase::Mitigated(Mitigated {
+            action,
+            purpose,
+            due: terms.now + hold,
+            due_max: terms.now + terms.hold_max,
+            hold,
+            doublings: 0,
+            carrier: Carrier::Up,
+        }),
+        (_, PutBack::Failed) => {
+            undo_failed(Undoing { action, purpose, hold, doublings: 0, attempts: 1 }, terms)
+        }
+        (
+            ActionResult::Ineffective | ActionResult::Failed | ActionResult::Expired | ActionResult::DryRun,
+            PutBack::NotNeeded | PutBack::Done,
+        ) => Phase::Healthy,
+    };
+    (phase, None)
 }
 
 fn undo_failed(undoing: Undoing, terms: &Terms) -> Phase {
@@ -177,6 +209,9 @@ fn undo_failed(undoing: Undoing, terms: &Terms) -> Phase {
 fn from_mitigated(mut m: Mitigated, trigger: Trigger, terms: &Terms) -> (Phase, Option<Decision>) {
     let undo = (Phase::Undoing(m.undoing()), Some(Decision::Undo(m.action)));
     match trigger {
+        // A test makes way for a storm, which is found and counted as soon as it is taken back.
+        Trigger::Blocked(Some(_)) if m.purpose == Purpose::Test => return undo,
+        Trigger::Blocked(None) if m.purpose == Purpose::Test => {}
         Trigger::Blocked(_) => m.due = m.due.max(terms.now + terms.restore).min(m.due_max),
         Trigger::Withdraw | Trigger::Off => return undo,
         Trigger::CarrierLost(By::Us) => m.carrier = Carrier::LostByUs(terms.now),
@@ -218,6 +253,8 @@ fn from_undoing(undoing: Undoing, trigger: Trigger, terms: &Terms) -> (Phase, Op
         }
         // The run that owed it has ended before it changed anything.
         Trigger::Undone(UndoResult::NotNeeded) => (Phase::Healthy, None),
+        // Pause that follows a test is no relapse.
+        Trigger::Undone(UndoResult::Done) if undoing.purpose == Purpose::Test => (Phase::Healthy, None),
         Trigger::Undone(UndoResult::Done) if terms.lock_due => {
             (locked(LockReason::Relapses, undoing.action, terms).0, None)
         }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use rocewatch_core::engine::Histogram;
 use rocewatch_core::settings::Mode;
 use rocewatch_core::snapshot::{PortView, Snapshot};
-use rocewatch_core::units::Direction;
+use rocewatch_core::units::{Direction, MonoTime};
 
 use crate::sources::RdmaView;
 
@@ -53,6 +53,11 @@ fn limits(sheet: &mut Sheet<'_>, snapshot: &Snapshot) {
     sheet.add(const { family("rocewatch_watchdog_undos_pending") }, &none, owed);
     sheet.add(const { family("rocewatch_watchdog_journal_writable") }, &none, snapshot.journal_writable);
     sheet.add(const { family("rocewatch_watchdog_maintenance") }, &none, snapshot.maintenance);
+    let left = match snapshot.maintenance_until {
+        Some(MonoTime::MAX) => None,
+        until => Some(until.map(|at| at.since(snapshot.at)).unwrap_or_default()),
+    };
+    sheet.add_known(const { family("rocewatch_watchdog_maintenance_remaining_seconds") }, &none, left);
     sheet.add(
         const { family("rocewatch_watchdog_rtnl_share_ratio") },
         &none,

@@ -207,6 +207,10 @@ fn actions<'a>(sheet: &mut Sheet<'a>, port: &PortView, labels: &Labels<'a>, mome
         let labels = labels.with("action", kind.label()).with("result", result.label());
         sheet.add(const { family("rocewatch_watchdog_actions_total") }, &labels, *times);
     }
+    for ((kind, result), times) in &port.tests {
+        let labels = labels.with("action", kind.label()).with("result", result.label());
+        sheet.add(const { family("rocewatch_watchdog_tests_total") }, &labels, *times);
+    }
     for (veto, times) in &port.vetoes {
         let labels = labels.with("reason", veto.label());
         sheet.add(const { family("rocewatch_watchdog_suppressed_total") }, &labels, *times);
@@ -218,6 +222,9 @@ fn actions<'a>(sheet: &mut Sheet<'a>, port: &PortView, labels: &Labels<'a>, mome
     }
     let wait = port.hold_off_until.map(|until| until.since(moment.now)).unwrap_or_default();
     sheet.add(const { family("rocewatch_watchdog_hold_off_remaining_seconds") }, labels, wait);
+    let maintained = const { family("rocewatch_watchdog_port_maintenance_remaining_seconds") };
+    // Shown while it lasts: a node has many ports, and few of them are in maintenance.
+    sheet.add_known(maintained, labels, port.maintenance_until.map(|at| at.since(moment.now)));
     let left = u64::from(port.budget_remaining);
     sheet.add(const { family("rocewatch_watchdog_budget_remaining") }, labels, left);
 }

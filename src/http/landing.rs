@@ -157,8 +157,10 @@ fn words(queue: &QueueView, moment: &Moment) -> Option<String> {
     let until = |at: MonoTime| Span(at.since(moment.now));
     match &queue.phase {
         Phase::Storm(storm) => bad(format!("storm for {}", Span(moment.age(storm.since)))),
+        Phase::Testing(_) => Some("an action is being tried out".into()),
         Phase::Mitigated(mitigated) => {
-            Some(format!("an action holds, undone in {}", until(mitigated.undo_at())))
+            let what = if mitigated.purpose.is_storm() { "an action" } else { "a test" };
+            Some(format!("{what} holds, undone in {}", until(mitigated.undo_at())))
         }
         Phase::Undoing(_) => Some("the action is being undone".into()),
         Phase::UndoFailed(_) => bad("the action could not be undone".into()),

@@ -8,7 +8,7 @@ use rocewatch_core::catalog::Unit;
 use rocewatch_core::delta::Gap;
 use rocewatch_core::event::PauseKnown;
 use rocewatch_core::evidence::THROTTLED;
-use rocewatch_core::phase::{LockReason, Phase};
+use rocewatch_core::phase::LockReason;
 use rocewatch_core::settings::Mode;
 use rocewatch_core::snapshot::{CounterView, PortView, QueueView, Snapshot};
 use rocewatch_core::units::{Direction, MonoTime, Permille, Queue};
@@ -106,6 +106,7 @@ struct QueueState {
     watched: bool,
     armed: bool,
     phase: &'static str,
+    test: bool,
     phase_until_timestamp_seconds: Option<f64>,
     lock_reason: Option<LockReason>,
     share_ratio: Option<f64>,
@@ -238,7 +239,8 @@ fn queue(view: &QueueView, snapshot: &Snapshot, moment: &Moment) -> QueueState {
         watched: view.watched,
         armed: view.armed,
         phase: view.phase.label(),
-        phase_until_timestamp_seconds: until(&view.phase).map(wall),
+        test: view.phase.is_test(),
+        phase_until_timestamp_seconds: view.phase.ends_at().map(wall),
         lock_reason: view.phase.lock().map(|lock| lock.reason),
         share_ratio: view.share.map(ratio),
         demand_unknown: view.demand_unknown,
@@ -248,18 +250,6 @@ fn queue(view: &QueueView, snapshot: &Snapshot, moment: &Moment) -> QueueState {
         storms: view.storms,
         storm_seconds: (view.storm_time + open).as_secs_f64(),
         storm_since_timestamp_seconds: view.storm_since.map(wall),
-    }
-}
-
-/// When the phase ends by itself, as things stand: the undo of an action, the next try of one that failed, the end
-/// of a probation or of a lock.
-fn until(phase: &Phase) -> Option<MonoTime> {
-    match phase {
-        Phase::Mitigated(mitigated) => Some(mitigated.undo_at()),
-        Phase::UndoFailed(failed) => failed.retry_at,
-        Phase::Probation(probation) => probation.until,
-        Phase::Locked(locked) => Some(locked.until),
-        Phase::Healthy | Phase::Suspect | Phase::Storm(_) | Phase::Undoing(_) | Phase::Suspended(_) => None,
     }
 }
 

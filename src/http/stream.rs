@@ -135,6 +135,7 @@ mod tests {
         let call = ExecCall { command: vec!["/bin/true".into()], timeout, stdin: "{}".into() };
         let planned = told(EventKind::ActionPlanned {
             action: ActionId(1),
+            purpose: rocewatch_core::action::Purpose::Storm,
             kind: ActionKind::Exec,
             ops: vec![Op::Exec(call)],
             undo: Vec::new(),
@@ -142,6 +143,7 @@ mod tests {
         assert_eq!(planned["ops"][0]["exec"]["timeout_seconds"], 1.5);
         let ended = told(EventKind::ActionEnded {
             action: ActionId(1),
+            purpose: rocewatch_core::action::Purpose::Storm,
             kind: ActionKind::PfcOff,
             result: ActionResult::Ok,
             put_back: PutBack::NotNeeded,

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use rocewatch_core::action::{Order, Purpose};
 use rocewatch_core::engine::Engine;
 use rocewatch_core::event::{Event, EventKind, Place};
 use rocewatch_core::input::{Effect, Input};
@@ -52,7 +53,7 @@ struct Open {
     quiet_since: Option<MonoTime>,
     part: PathBuf,
     /// The queues that had a storm, and what the file will be called for each.
-    names: Vec<(Place, PathBuf)>,
+    names: Vec<((Place, Purpose), PathBuf)>,
 }
 
 /// See the module.
@@ -150,7 +151,7 @@ impl Incidents {
         let path = path_of(&self.folder, event);
         let part = path.with_extension("part");
         let writer = LineWriter::create(&part, Arc::clone(&self.stats))?;
-        let names = vec![(event.place.clone(), path)];
+        let names = vec![((event.place.clone(), purpose(event)), path)];
         Ok(Open { writer, began: at, quiet_since: None, part, names })
     }
 
@@ -198,17 +199,29 @@ impl Incidents {
 impl Open {
     /// A queue whose storm comes back while the file is open is in it under its name already.
     fn note(&mut self, folder: &Path, event: &Event) {
-        if !self.names.iter().any(|(place, _)| *place == event.place) {
-            self.names.push((event.place.clone(), path_of(folder, event)));
+        let named = (event.place.clone(), purpose(event));
+        if !self.names.iter().any(|(known, _)| *known == named) {
+            self.names.push((named, path_of(folder, event)));
         }
     }
 }
 
+/// What begins an incident: a storm, or a test that is carried out.
 fn storms(effects: &[Effect]) -> impl Iterator<Item = &Event> {
-    effects.iter().filter_map(|effect| match effect {
-        Effect::Emit(event) if matches!(event.kind, EventKind::StormDetected { .. }) => Some(&**event),
+    let is_test = |order: &Order| matches!(order, Order::Do(plan) if plan.purpose == Purpose::Test);
+    let tested = effects.iter().any(|effect| matches!(effect, Effect::Act(order) if is_test(order)));
+    let begins = move |event: &Event| {
+        matches!(event.kind, EventKind::StormDetected { .. }) || (tested && purpose(event) == Purpose::Test)
+    };
+    effects.iter().filter_map(move |effect| match effect {
+        Effect::Emit(event) if begins(event) => Some(&**event),
         Effect::Emit(_) | Effect::Act(_) | Effect::Pace(..) | Effect::AskGuard => None,
     })
+}
+
+/// Whether it is a test's plan that `event` tells of.
+const fn purpose(event: &Event) -> Purpose {
+    if let EventKind::ActionPlanned { purpose, .. } = event.kind { purpose } else { Purpose::Storm }
 }
 
 /// The name of the file for the storm that `event` tells of.
@@ -219,7 +232,8 @@ fn path_of(folder: &Path, event: &Event) -> PathBuf {
     let direction = place.direction.map(|d| format!("-{d}")).unwrap_or_default();
     let netdev = place.netdev.replace(|c: char| !c.is_ascii_alphanumeric(), "_");
     // The number of the event tells two storms of one second apart.
-    folder.join(format!("incident-{when}-{:06}-{netdev}{queue}{direction}.jsonl", event.seq))
+    let test = if purpose(event) == Purpose::Test { "-test" } else { "" };
+    folder.join(format!("incident-{when}-{:06}-{netdev}{queue}{direction}{test}.jsonl", event.seq))
 }
 
 fn write(writer: &mut LineWriter, at: MonoTime, input: Box<Input>, effects: &[Effect]) {

@@ -84,7 +84,15 @@ pub(super) fn journal(bytes: &[u8]) {
         let (mut journal, stored) = Journal::open(&folder, "boot").unwrap();
         let Stored::Of(durable) = stored else { return };
         let mut told = Told::new();
-        told.tell(0, Input::Journal(Box::new(JournalState { durable: *durable, writable: true, seed: 1 })));
+        told.tell(
+            0,
+            Input::Journal(Box::new(JournalState {
+                durable: *durable,
+                writable: true,
+                seed: 1,
+                ..JournalState::default()
+            })),
+        );
         told.add_port();
         for _ in 0..8 {
             told.pass(Duration::from_secs(3600));

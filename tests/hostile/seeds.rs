@@ -204,7 +204,7 @@ fn others(now: MonoTime) -> Vec<Input> {
         Input::ReadFailed(ReadFailed { port, error: "EIO".into() }),
         Input::Health(PortHealth { port, reporter: "fw".into(), in_error: true }),
         Input::Route(vec![port]),
-        Input::Maintenance(Maintenance { port: Some(port), until: Some(now) }),
+        Input::Maintenance(Maintenance { port: Some(port), until: Some(now), by: Some(0) }),
         Input::GuardAnswer(GuardAnswer { asked_at: now, answer: Ok(3) }),
         Input::Command(Command::Ack { port, queue: Queue::Priority(Priority::ALL[3]), direction: None }),
         Input::Reconfigure(Box::default()),

@@ -11,6 +11,7 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::rc::Rc;
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::Duration;
@@ -27,14 +28,29 @@ pub(crate) struct Agent {
     child: Child,
     address: String,
     said: Receiver<String>,
-    pub(crate) folder: tempfile::TempDir,
+    pub(crate) folder: Rc<tempfile::TempDir>,
 }
 
 impl Agent {
     /// Starts `rocewatch` with `arguments` and waits until it serves.
     pub(crate) fn start(arguments: &[&str]) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let mut child = Command::new(env!("CARGO_BIN_EXE_rocewatch"))
+        Self::start_in(&Rc::new(tempfile::tempdir().unwrap()), arguments)
+    }
+
+    /// The same in a folder that another agent has used, or uses.
+    pub(crate) fn start_in(folder: &Rc<tempfile::TempDir>, arguments: &[&str]) -> Self {
+        Self::launch(Command::new(env!("CARGO_BIN_EXE_rocewatch")), folder, arguments)
+    }
+
+    /// The same without a controlling terminal, as a service starts.
+    pub(crate) fn start_as_service(folder: &Rc<tempfile::TempDir>, arguments: &[&str]) -> Self {
+        let mut setsid = Command::new("setsid");
+        setsid.arg(env!("CARGO_BIN_EXE_rocewatch"));
+        Self::launch(setsid, folder, arguments)
+    }
+
+    fn launch(mut command: Command, folder: &Rc<tempfile::TempDir>, arguments: &[&str]) -> Self {
+        let mut child = command
             .args(arguments)
             .arg("--web.listen-address=127.0.0.1:0")
             .arg(format!("--runtime.path={}", folder.path().join("run").display()))
@@ -47,7 +63,7 @@ impl Agent {
         let (lines, said) = channel();
         follow(child.stdout.take().unwrap(), lines.clone());
         follow(child.stderr.take().unwrap(), lines);
-        let mut agent = Self { child, address: String::new(), said, folder };
+        let mut agent = Self { child, address: String::new(), said, folder: Rc::clone(folder) };
         // `run` logs where it listens, `demo` prints it.
         agent.address = agent.wait_for_line(|line| {
             let rest = line.split_once("listening address=").or_else(|| line.split_once("http://"))?.1;
@@ -100,11 +116,16 @@ impl Agent {
         self.end_by("TERM")
     }
 
+    /// Sends a signal.
+    pub(crate) fn signal(&self, signal: &str) {
+        let pid = self.child.id().to_string();
+        assert!(Command::new("kill").args(["-s", signal, &pid]).status().unwrap().success());
+    }
+
     /// Sends a signal that ends it; the exit code and the time it took.
     pub(crate) fn end_by(&mut self, signal: &str) -> (Option<i32>, Duration) {
         let began = clock::now();
-        let pid = self.child.id().to_string();
-        assert!(Command::new("kill").args(["-s", signal, &pid]).status().unwrap().success());
+        self.signal(signal);
         let status = self.child.wait().unwrap();
         (status.code(), clock::now().since(began))
     }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
 
-use rocewatch::agent::{self, Place, Setup, Watch};
+use rocewatch::agent::{self, Hangup, Place, Setup, Watch};
 use rocewatch::config::{Assignment, Config, Request};
 use rocewatch::export::stats::Collector;
 use rocewatch::node::{DirectoryNode, Node, NodeError, Seen};
@@ -71,7 +71,14 @@ pub(crate) fn run_child() {
         watch: Watch::Nobody,
         rdma: Some(RdmaCounters::of_tree(&root.join("sys"))),
     };
-    let setup = Setup { config, place, sinks: Vec::new(), record: None };
+    let setup = Setup {
+        config,
+        place,
+        sinks: Vec::new(),
+        record: None,
+        load: Box::new(|| Ok(Config::default())),
+        hangup: Hangup::Ends,
+    };
     agent::run(setup, std::future::pending::<()>, |addresses| {
         println!("listening address={}", addresses[0]);
     })

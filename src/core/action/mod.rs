@@ -68,6 +68,25 @@ pub struct PortConfig {
     pub headroom: Option<Headroom>,
 }
 
+/// What an action is for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Purpose {
+    /// It answers a storm.
+    #[default]
+    Storm,
+    /// The operator tries it out on a queue that has none.
+    Test,
+}
+
+impl Purpose {
+    /// Whether it answers a storm, as all did before there were tests: then nothing is written of it.
+    #[must_use]
+    pub const fn is_storm(&self) -> bool {
+        matches!(self, Self::Storm)
+    }
+}
+
 /// A storm that a plan answers, with the reading that decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Target {
@@ -92,6 +111,9 @@ pub struct Plan {
     pub port: PortKey,
     /// The kind.
     pub kind: ActionKind,
+    /// What it is for.
+    #[serde(default, skip_serializing_if = "Purpose::is_storm")]
+    pub purpose: Purpose,
     /// How far its damage reaches on this driver.
     pub disruption: Disruption,
     /// The storms it answers, all of one port.
@@ -125,6 +147,9 @@ pub struct Undo {
     pub port: PortKey,
     /// The action's kind.
     pub kind: ActionKind,
+    /// What the action was for.
+    #[serde(default, skip_serializing_if = "Purpose::is_storm")]
+    pub purpose: Purpose,
     /// The queues that come back with it.
     pub queues: Vec<(Queue, Direction)>,
     /// Each with what the plan had set in its place.

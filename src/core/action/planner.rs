@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{ActionKind, Disruption, ExecCall, Headroom, Op, PauseConfig, Plan, Target};
+use super::{ActionKind, Disruption, ExecCall, Headroom, Op, PauseConfig, Plan, Purpose, Target};
 use crate::drivers::LinkEffect;
 use crate::ids::{ActionId, PortKey};
 use crate::settings::Settings;
@@ -15,6 +15,8 @@ pub struct PlanRequest<'a> {
     pub id: ActionId,
     /// The port.
     pub port: PortKey,
+    /// What it is for.
+    pub purpose: Purpose,
     /// What this action disrupts on the port's driver.
     pub disruption: Disruption,
     /// The storms to be answered.
@@ -90,6 +92,7 @@ pub fn plan(kind: ActionKind, request: PlanRequest<'_>) -> Result<Plan, Unsuppor
         id: request.id,
         port: request.port,
         kind,
+        purpose: request.purpose,
         disruption: request.disruption,
         targets: request.targets,
         ops,

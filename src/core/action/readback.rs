@@ -21,6 +21,7 @@ impl Plan {
             id: self.id,
             port: self.port,
             kind: self.kind,
+            purpose: self.purpose,
             queues: self.targets.iter().map(|t| (t.queue, t.direction)).collect(),
             ops: self.undo_ops(),
             headroom: self.headroom,

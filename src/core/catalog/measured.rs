@@ -147,6 +147,8 @@ pub(super) const FAMILIES: &[Family] = families! {
             "Time spent in pause storms; grows while one lasts";
         counter Count ["device", "port", "netdev", "action", "result"] "rocewatch_watchdog_actions_total"
             "Recovery actions by result (ok, ineffective, unproven, failed, expired, dry_run)";
+        counter Count ["device", "port", "netdev", "action", "result"] "rocewatch_watchdog_tests_total"
+            "Recovery actions that the operator tried out, by result; none of them is counted as an action or a storm";
         counter Count ["device", "port", "netdev", "reason"] "rocewatch_watchdog_suppressed_total"
             "Recovery actions vetoed, by reason";
         [ACTING] Seconds ["action"] "rocewatch_watchdog_action_seconds"
@@ -174,7 +176,11 @@ pub(super) const FAMILIES: &[Family] = families! {
         gauge Flag [] "rocewatch_watchdog_journal_writable"
             "Whether the journal can be written; without it nothing that needs an undo is done";
         gauge Flag [] "rocewatch_watchdog_maintenance"
-            "Whether maintenance keeps the watchdog from acting";
+            "Whether maintenance of all ports keeps the watchdog from acting";
+        gauge Seconds [] "rocewatch_watchdog_maintenance_remaining_seconds"
+            "Time until the maintenance of all ports ends, 0 while there is none; absent where its end is not known";
+        gauge Seconds PORT "rocewatch_watchdog_port_maintenance_remaining_seconds"
+            "Time until the port's own maintenance ends; absent while there is none";
         counter Count ["result"] "rocewatch_watchdog_guard_answers_total"
             "Answers of the fleet guard by result (below_limit, above_limit, failed)";
         gauge Seconds PORT "rocewatch_watchdog_poll_interval_seconds"

@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::action::{ActionKind, Disruption, Headroom, Op, Plan, Undo, UndoOp};
+use crate::action::{ActionKind, Disruption, Headroom, Op, Plan, Purpose, Undo, UndoOp};
 use crate::ids::{ActionId, PortKey};
 use crate::units::{Direction, MonoTime, PriorityMask, Queue};
 
@@ -16,6 +16,8 @@ pub(super) struct Action {
     pub(super) id: ActionId,
     pub(super) port: PortKey,
     pub(super) kind: ActionKind,
+    #[serde(default)]
+    pub(super) purpose: Purpose,
     pub(super) disruption: Disruption,
     pub(super) planned_at: MonoTime,
     pub(super) targets: Vec<(Queue, Direction)>,
@@ -80,6 +82,7 @@ impl Action {
             id: plan.id,
             port: plan.port,
             kind: plan.kind,
+            purpose: plan.purpose,
             disruption: plan.disruption,
             planned_at: now,
             targets: undo.queues,
@@ -96,6 +99,7 @@ impl Action {
             id: undo.id,
             port,
             kind: undo.kind,
+            purpose: undo.purpose,
             disruption,
             planned_at: now,
             targets: undo.queues.clone(),
@@ -115,6 +119,7 @@ impl Action {
             id: self.id,
             port: self.port,
             kind: self.kind,
+            purpose: self.purpose,
             queues: self.steps.iter().flat_map(|step| step.queues.iter().copied()).collect(),
             ops: self.steps.iter().flat_map(|step| step.ops.iter().cloned()).collect(),
             headroom: self.headroom,

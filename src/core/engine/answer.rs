@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use crate::action::{ActionKind, ActionResult, Disruption, Order, Plan, PlanRequest, PutBack, Target, plan};
+use crate::action::{
+    ActionKind, ActionResult, Disruption, Order, Plan, PlanRequest, Purpose, PutBack, Target, plan,
+};
 use crate::drivers::LinkEffect;
 use crate::durable::PortName;
 use crate::event::EventKind;
@@ -57,7 +59,7 @@ impl Engine {
     }
 
     fn answer(&mut self, key: PortKey, kind: ActionKind, indices: &[usize], now: MonoTime) {
-        let made = self.make_plan(key, kind, indices);
+        let made = self.make_plan(key, kind, Purpose::Storm, indices);
         let plan = match made {
             Ok(plan) => plan,
             Err(veto) => return self.veto(key, kind, indices, veto, now),
@@ -96,13 +98,19 @@ impl Engine {
         };
         let all = (0..port.queues.len()).filter(|index| indices.contains(index) || fits(index));
         let all = all.collect::<Vec<_>>();
-        match self.make_plan(plan.port, plan.kind, &all) {
+        match self.make_plan(plan.port, plan.kind, plan.purpose, &all) {
             Ok(shared) => (shared, all),
             Err(_) => (plan, indices.to_vec()),
         }
     }
 
-    fn make_plan(&self, key: PortKey, kind: ActionKind, indices: &[usize]) -> Result<Plan, Veto> {
+    pub(super) fn make_plan(
+        &self,
+        key: PortKey,
+        kind: ActionKind,
+        purpose: Purpose,
+        indices: &[usize],
+    ) -> Result<Plan, Veto> {
         let port = self.ports.get(&key).ok_or(Veto::Unsupported)?;
         if !port.actions.contains(&kind) {
             return Err(Veto::Unsupported);
@@ -115,6 +123,7 @@ impl Engine {
         let request = PlanRequest {
             id: ActionId(self.next_action),
             port: key,
+            purpose,
             disruption,
             targets: indices.iter().map(|&index| target(port, &port.queues[index])).collect(),
             evidence_at: port.last_at.unwrap_or(MonoTime::ZERO),
@@ -125,7 +134,7 @@ impl Engine {
             prevention_timeout_ms: port.prevention_timeout_ms,
             headroom: port.headroom,
             reporter_in_error: port.reporters_in_error.first().map(String::as_str),
-            evidence: &evidence_of(port, indices),
+            evidence: &evidence_of(port, purpose, indices),
             settings: &self.settings,
         };
         plan(kind, request).map_err(|_| Veto::Unsupported)
@@ -171,14 +180,19 @@ impl Engine {
             if veto == Veto::Unsupported {
                 queue.rung += 1;
             }
-            self.emit_queue(now, key, index, EventKind::ActionVetoed { kind, reason: veto });
+            self.emit_queue(
+                now,
+                key,
+                index,
+                EventKind::ActionVetoed { kind, purpose: Purpose::Storm, reason: veto },
+            );
         }
         if guard_silent {
             self.out.push(Effect::AskGuard);
         }
     }
 
-    fn facts(&self, key: PortKey, plan: &Plan, indices: &[usize], now: MonoTime) -> Facts {
+    pub(super) fn facts(&self, key: PortKey, plan: &Plan, indices: &[usize], now: MonoTime) -> Facts {
         let settings = &self.settings;
         let port = &self.ports[&key];
         let queues = || indices.iter().map(|&index| &port.queues[index]);
@@ -217,7 +231,7 @@ impl Engine {
     }
 
     pub(super) fn in_maintenance(&self, port: &Port, now: MonoTime) -> bool {
-        [self.maintenance_until, port.maintenance_until].into_iter().flatten().any(|until| now < until)
+        [self.maintenance_of_all(), self.maintenance_of(port)].into_iter().flatten().any(|until| now < until)
     }
 
     pub(super) fn spent_on(&self, port: &Port, now: MonoTime) -> u32 {
@@ -273,7 +287,7 @@ impl Engine {
         }
     }
 
-    fn act(&mut self, plan: Plan, indices: &[usize], now: MonoTime) {
+    pub(super) fn act(&mut self, plan: Plan, indices: &[usize], now: MonoTime) {
         let key = plan.port;
         let Some(port) = self.ports.get_mut(&key) else { return };
         let name = PortName::of(&port.identity);
@@ -294,15 +308,18 @@ impl Engine {
     }
 
     /// In dry run the plan is told, and the question comes again after the hold-off.
-    fn pretend(&mut self, plan: &Plan, indices: &[usize], now: MonoTime) {
+    pub(super) fn pretend(&mut self, plan: &Plan, indices: &[usize], now: MonoTime) {
         for &index in indices {
             let Some(port) = self.ports.get_mut(&plan.port) else { return };
             let queue = &mut port.queues[index];
-            queue.ask_at = Some(now + queue.rule.hold_off);
+            if plan.purpose == Purpose::Storm {
+                queue.ask_at = Some(now + queue.rule.hold_off);
+            }
             self.emit_queue(now, plan.port, index, planned(plan));
             let ended = EventKind::ActionEnded {
                 action: plan.id,
                 kind: plan.kind,
+                purpose: plan.purpose,
                 result: ActionResult::DryRun,
                 put_back: PutBack::NotNeeded,
                 took: Duration::ZERO,
@@ -311,7 +328,10 @@ impl Engine {
             self.emit_queue(now, plan.port, index, ended);
         }
         self.next_action = self.next_action.wrapping_add(1);
-        self.count_result(plan.port, plan.kind, ActionResult::DryRun, now);
+        match plan.purpose {
+            Purpose::Storm => self.count_result(plan.port, plan.kind, ActionResult::DryRun, now),
+            Purpose::Test => self.count_test(plan.port, plan.kind, ActionResult::DryRun),
+        }
     }
 }
 
@@ -319,6 +339,7 @@ fn planned(plan: &Plan) -> EventKind {
     EventKind::ActionPlanned {
         action: plan.id,
         kind: plan.kind,
+        purpose: plan.purpose,
         ops: plan.ops.clone(),
         undo: plan.undo.clone(),
     }
@@ -341,7 +362,7 @@ fn target(port: &Port, queue: &QueueState) -> Target {
 
 /// The evidence as one JSON object. Names of netdevs hold no character that JSON would have to escape, but a kernel
 /// is not asked for that here: quotes and backslashes are left out.
-fn evidence_of(port: &Port, indices: &[usize]) -> String {
+fn evidence_of(port: &Port, purpose: Purpose, indices: &[usize]) -> String {
     let plain = |text: &str| text.replace(['"', '\\'], "").replace(char::is_control, "");
     let storms = indices.iter().map(|&index| {
         let queue = &port.queues[index];
@@ -353,7 +374,8 @@ fn evidence_of(port: &Port, indices: &[usize]) -> String {
         )
     });
     format!(
-        r#"{{"netdev":"{}","device":"{}","driver":"{}","pci_address":"{}","storms":[{}]}}"#,
+        r#"{{"test":{},"netdev":"{}","device":"{}","driver":"{}","pci_address":"{}","storms":[{}]}}"#,
+        purpose == Purpose::Test,
         plain(&port.identity.netdev),
         plain(&port.identity.device),
         plain(&port.identity.driver),

@@ -1,6 +1,6 @@
 //! What becomes of a plan and of an undo when the actuator has reported.
 
-use crate::action::{ActionKind, ActionResult, Outcome, PutBack, UndoResult};
+use crate::action::{ActionKind, ActionResult, Outcome, Purpose, PutBack, UndoResult};
 use crate::event::EventKind;
 use crate::ids::{ActionId, PortKey};
 use crate::input::Ended;
@@ -54,16 +54,20 @@ impl Engine {
         if (in_force && !action.kind.lasts()) || (!in_force && put_back != PutBack::Failed) {
             action.steps.clear();
         }
-        let (key, kind, targets) = (action.port, action.kind, action.targets.clone());
+        let (key, kind, purpose) = (action.port, action.kind, action.purpose);
+        let targets = action.targets.clone();
         let took = now.since(action.planned_at);
         for (queue, direction) in targets {
             let Some(index) = self.index(key, queue, direction) else { continue };
-            let kind =
-                EventKind::ActionEnded { action: id, kind, result, put_back, took, cause: cause.clone() };
-            self.emit_queue(now, key, index, kind);
+            let cause = cause.clone();
+            let ended = EventKind::ActionEnded { action: id, kind, purpose, result, put_back, took, cause };
+            self.emit_queue(now, key, index, ended);
             self.trigger(key, index, Trigger::Acted(result, put_back), now);
             self.catch_up(key, index, put_back, now);
             self.ask_again(key, index, result, now);
+        }
+        if purpose == Purpose::Test {
+            return self.count_test(key, kind, result);
         }
         self.counts.note_action_took(kind, took);
         self.count_result(key, kind, result, now);
@@ -112,7 +116,7 @@ impl Engine {
             (UndoResult::NotNeeded, Origin::ThisRun) => UndoResult::Foreign,
             (result, Origin::ThisRun | Origin::EarlierRun) => result,
         };
-        let (key, kind) = (action.port, action.kind);
+        let (key, kind, purpose) = (action.port, action.kind, action.purpose);
         let Some(place) = action.steps.iter().position(|step| step.state == StepState::Sent) else { return };
         let queues = action.steps[place].queues.clone();
         match result {
@@ -123,8 +127,8 @@ impl Engine {
         }
         for (queue, direction) in queues {
             let Some(index) = self.index(key, queue, direction) else { continue };
-            let kind = EventKind::UndoEnded { action: id, kind, result, cause: cause.clone() };
-            self.emit_queue(now, key, index, kind);
+            let ended = EventKind::UndoEnded { action: id, kind, purpose, result, cause: cause.clone() };
+            self.emit_queue(now, key, index, ended);
             self.trigger(key, index, Trigger::Undone(result), now);
         }
     }

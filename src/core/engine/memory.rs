@@ -56,6 +56,7 @@ impl Engine {
         let recent = state.durable.spent.iter().filter(|spent| now.since(spent.at) < BUDGET_WINDOW);
         self.spent.extend(recent.map(|spent| (spent.port.clone(), spent.at)));
         self.unclaimed = state.durable;
+        self.maintenance.extend(state.maintenance);
         for key in self.ports.keys().copied().collect::<Vec<_>>() {
             self.claim(key, now);
         }
@@ -94,7 +95,8 @@ impl Engine {
         let owed = kept.owed.iter_mut().map(|owed| &mut owed.port);
         let queues = kept.queues.iter_mut().map(|queue| &mut queue.port);
         let mut before = None;
-        for port in owed.chain(queues).chain(spent) {
+        let maintained = self.maintenance.iter_mut().filter_map(|kept| kept.port.as_mut());
+        for port in owed.chain(queues).chain(spent).chain(maintained) {
             if port.is_renamed(&after) && !names.contains(port) {
                 before = Some(std::mem::replace(port, after.clone()).netdev);
             }
@@ -112,7 +114,8 @@ impl Engine {
         let hold = port.queues.iter().map(|q| q.rule.hold).max().unwrap_or_default();
         for (queue, direction) in action.steps.iter().flat_map(|step| step.queues.iter().copied()) {
             let Some(index) = self.index(key, queue, direction) else { continue };
-            let undoing = Undoing { action: id, hold, doublings: 0, attempts: 0 };
+            let purpose = owed.undo.purpose;
+            let undoing = Undoing { action: id, purpose, hold, doublings: 0, attempts: 0 };
             self.resume(key, index, Phase::Undoing(undoing), now);
             if let Some(port) = self.ports.get_mut(&key) {
                 // It was mitigated when the run ended; the storm before that is over and counted.

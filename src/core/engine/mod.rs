@@ -5,13 +5,14 @@
 //! ```
 //!
 //! The files follow an input on its way: `observe` takes in what is seen, `transition` moves a queue and tells
-//! about it, `answer` asks the policy and makes plans, `ending` takes outcomes and owes undos, `memory` is what
+//! about it, `answer` asks the policy and makes plans, `trial` does so at the operator's word, `ending` takes outcomes and owes undos, `memory` is what
 //! outlives a restart, `view` is what others may see.
 
 mod actions;
 mod answer;
 mod ending;
 mod ledger;
+mod maintenance;
 mod memory;
 mod observe;
 mod offers;
@@ -23,6 +24,7 @@ mod queue;
 mod refresh;
 mod sampling;
 mod transition;
+mod trial;
 mod undo;
 mod view;
 mod whole;
@@ -36,7 +38,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::catalog::Counter;
-use crate::durable::{Durable, PortName};
+use crate::durable::{Durable, Maintained, PortName};
 use crate::event::{Event, EventKind, Place};
 use crate::ids::{ActionId, PortKey};
 use crate::input::{Effect, GuardAnswer, Input};
@@ -63,7 +65,8 @@ pub struct Engine {
     journal_writable: bool,
     seed: u64,
     guard: Option<GuardAnswer>,
-    maintenance_until: Option<MonoTime>,
+    #[serde(default)]
+    maintenance: Vec<Maintained>,
     stopping: Stopping,
     next_action: u64,
     next_storm: u64,
@@ -93,7 +96,7 @@ impl Engine {
             journal_writable: false,
             seed: 0,
             guard: None,
-            maintenance_until: None,
+            maintenance: Vec::new(),
             stopping: Stopping::No,
             next_action: 1,
             next_storm: 1,
@@ -120,7 +123,7 @@ impl Engine {
             Input::Pause(pause) => self.pause(*pause, now),
             Input::Health(health) => self.health(health.clone()),
             Input::Route(in_band) => self.route(in_band),
-            Input::Maintenance(maintenance) => self.maintenance(*maintenance),
+            Input::Maintenance(maintenance) => self.maintain(*maintenance, now),
             Input::GuardAnswer(answer) => self.guard_answer(answer.clone()),
             Input::Outcome(ended) => self.ended(ended.clone(), now),
             Input::Command(command) => self.command(*command, now),
@@ -142,7 +145,7 @@ impl Engine {
             let sight = self.sight_deadline(port);
             port.queues.iter().filter_map(|queue| queue.deadline(self.stopping)).chain(sight)
         });
-        queues.chain(self.undo_deadline()).min()
+        queues.chain(self.undo_deadline()).chain(self.maintenance_deadline()).min()
     }
 
     /// A copy that holds only what decisions look at: where a recording begins that begins later than the agent.
@@ -183,6 +186,7 @@ impl Engine {
             Phase::Healthy
             | Phase::Suspect
             | Phase::Storm(_)
+            | Phase::Testing(_)
             | Phase::Mitigated(_)
             | Phase::Undoing(_)
             | Phase::Probation(_)
@@ -200,6 +204,7 @@ impl Engine {
                 Phase::Locked(locked) => locked.storm.is_none(),
                 Phase::Suspect
                 | Phase::Storm(_)
+                | Phase::Testing(_)
                 | Phase::Mitigated(_)
                 | Phase::Undoing(_)
                 | Phase::UndoFailed(_)

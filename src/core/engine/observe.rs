@@ -194,6 +194,7 @@ impl Engine {
     }
 
     pub(super) fn pass_time(&mut self, now: MonoTime) {
+        self.end_maintenance(now);
         let keys = self.ports.keys().copied().collect::<Vec<_>>();
         for key in keys {
             let Some(port) = self.ports.get(&key) else { continue };
@@ -279,6 +280,7 @@ impl Engine {
     /// The new name may come with the link or with the names of its counters, whichever is read first.
     fn note_renamed(&mut self, key: PortKey, from: String, now: MonoTime) {
         self.rename_spending(key, &from);
+        self.rename_maintenance(key, &from);
         self.revision += 1;
         self.emit_port(now, key, EventKind::PortRenamed { from });
     }

@@ -1,7 +1,8 @@
 //! What the operator wants, and how often ports are read.
 
 use crate::event::{EventKind, Place};
-use crate::input::{Command, Effect, Maintenance};
+use crate::input::{Command, Effect};
+use crate::phase::Phase;
 use crate::settings::{Mode, Settings};
 use crate::trigger::Trigger;
 use crate::units::MonoTime;
@@ -10,28 +11,23 @@ use super::pace::{self, Load};
 use super::{Engine, Stopping};
 
 impl Engine {
-    pub(super) fn maintenance(&mut self, maintenance: Maintenance) {
-        match maintenance.port {
-            None => self.maintenance_until = maintenance.until,
-            Some(port) => {
-                if let Some(port) = self.ports.get_mut(&port) {
-                    port.maintenance_until = maintenance.until;
-                }
-            }
-        }
-    }
-
     pub(super) fn command(&mut self, command: Command, now: MonoTime) {
         match command {
             Command::Stop => {
                 self.stopping = Stopping::Yes;
                 self.withdraw_all(now);
             }
+            Command::TestStorm { port, queue, direction, depth } => {
+                self.test(port, queue, direction, depth, now);
+            }
             Command::Ack { port, queue, direction } => {
                 let Some(view) = self.ports.get(&port) else { return };
                 let meant = |index: &usize| {
                     let state = &view.queues[*index];
-                    state.queue == queue && direction.is_none_or(|direction| direction == state.direction)
+                    let waits = matches!(state.phase, Phase::Locked(_) | Phase::UndoFailed(_));
+                    waits
+                        && state.queue == queue
+                        && direction.is_none_or(|direction| direction == state.direction)
                 };
                 for index in (0..view.queues.len()).filter(meant).collect::<Vec<_>>() {
                     self.emit_queue(now, port, index, EventKind::Acknowledged);

@@ -56,7 +56,6 @@ pub(super) struct Port {
     pub(super) prevention_timeout_ms: Option<u16>,
     pub(super) reporters_in_error: BTreeSet<String>,
     pub(super) in_band: bool,
-    pub(super) maintenance_until: Option<MonoTime>,
     pub(super) last_at: Option<MonoTime>,
     pub(super) last_sign: MonoTime,
     pub(super) took: Duration,
@@ -75,6 +74,9 @@ pub(super) struct Port {
     pub(super) accounts: PortAccounts,
     #[serde(with = "pairs")]
     pub(super) results: BTreeMap<(ActionKind, ActionResult), u64>,
+    /// Tests, counted apart.
+    #[serde(default, with = "pairs")]
+    pub(super) tests: BTreeMap<(ActionKind, ActionResult), u64>,
     pub(super) acted_at: BTreeMap<ActionKind, MonoTime>,
     pub(super) vetoes: BTreeMap<Veto, u64>,
     moved_at: MonoTime,
@@ -145,7 +147,6 @@ impl Port {
             prevention_timeout_ms: None,
             reporters_in_error: BTreeSet::new(),
             in_band: false,
-            maintenance_until: None,
             last_at: None,
             last_sign: now,
             took: Duration::ZERO,
@@ -161,6 +162,7 @@ impl Port {
             detect_told: false,
             accounts: PortAccounts::default(),
             results: BTreeMap::new(),
+            tests: BTreeMap::new(),
             acted_at: BTreeMap::new(),
             vetoes: BTreeMap::new(),
             moved_at: now,

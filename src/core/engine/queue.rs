@@ -211,8 +211,12 @@ impl QueueState {
 
     /// The action of the ladder that is next. An alert is the event of the storm itself, which has been told.
     pub(super) fn next_action(&self) -> Option<ActionKind> {
-        let ladder = || self.rule.actions.iter().copied().filter(|kind| *kind != ActionKind::Alert);
-        ladder().nth(self.rung).or_else(|| ladder().next_back())
+        self.actions().nth(self.rung).or_else(|| self.actions().next_back())
+    }
+
+    /// The ladder without its alerts.
+    pub(super) fn actions(&self) -> impl DoubleEndedIterator<Item = ActionKind> {
+        self.rule.actions.iter().copied().filter(|kind| *kind != ActionKind::Alert)
     }
 
     /// Whether nobody is known to want to send: what kind of pause it is makes no difference to that.

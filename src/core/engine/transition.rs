@@ -164,6 +164,7 @@ impl Engine {
             }
             Phase::Suspect
             | Phase::Storm(_)
+            | Phase::Testing(_)
             | Phase::Mitigated(_)
             | Phase::Undoing(_)
             | Phase::UndoFailed(_)

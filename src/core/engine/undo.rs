@@ -43,6 +43,7 @@ impl Engine {
             id,
             port: action.port,
             kind: action.kind,
+            purpose: action.purpose,
             queues: step.queues.clone(),
             ops: step.ops.clone(),
             headroom: action.headroom,

@@ -59,7 +59,8 @@ impl World {
             What::Restart { how, away } => self.restart(how, away, sink),
             What::Guard(mood) => self.guard = mood,
             What::Maintenance { lasts } => {
-                let maintenance = Maintenance { port: self.ports[index].key, until: Some(now + lasts) };
+                let maintenance =
+                    Maintenance { port: self.ports[index].key, until: Some(now + lasts), by: None };
                 self.feed(Input::Maintenance(maintenance), sink);
             }
             What::Mode(mode) => self.set_mode(mode, sink),
@@ -191,7 +192,7 @@ impl World {
         self.journal_revision = 0;
         let writable = self.journal_mood == JournalMood::Works;
         let seed = self.random.next();
-        let state = JournalState { durable: self.journal.clone(), writable, seed };
+        let state = JournalState { durable: self.journal.clone(), writable, seed, maintenance: Vec::new() };
         self.feed(Input::Journal(Box::new(state)), sink);
         for index in 0..self.ports.len() {
             if self.ports[index].present {

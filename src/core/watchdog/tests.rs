@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::*;
-use crate::action::{ActionResult, PutBack, UndoResult};
+use crate::action::{ActionResult, Purpose, PutBack, UndoResult};
 use crate::phase::{Class, LockReason, LockedStorm, Probation, Suspended};
 
 const NOW: MonoTime = MonoTime::from_millis(100_000);
@@ -41,6 +41,7 @@ fn storm() -> Storm {
 fn mitigated() -> Mitigated {
     Mitigated {
         action: ACTION,
+        purpose: Purpose::Storm,
         due: at(105),
         due_max: at(3700),
         hold: Duration::from_secs(10),
@@ -50,7 +51,13 @@ fn mitigated() -> Mitigated {
 }
 
 fn undoing() -> Undoing {
-    Undoing { action: ACTION, hold: Duration::from_secs(10), doublings: 0, attempts: 0 }
+    Undoing {
+        action: ACTION,
+        purpose: Purpose::Storm,
+        hold: Duration::from_secs(10),
+        doublings: 0,
+        attempts: 0,
+    }
 }
 
 fn probation() -> Probation {
@@ -62,7 +69,7 @@ fn lock() -> Locked {
 }
 
 /// The columns of the table.
-fn columns() -> [Phase; 10] {
+fn columns() -> [Phase; 13] {
     [
         Phase::Healthy,
         Phase::Suspect,
@@ -74,6 +81,9 @@ fn columns() -> [Phase; 10] {
         Phase::Probation(probation()),
         Phase::Locked(lock()),
         Phase::Suspended(Suspended { carrier_lost: true, pfc_off: false }),
+        Phase::Testing(ACTION),
+        Phase::Mitigated(Mitigated { purpose: Purpose::Test, ..mitigated() }),
+        Phase::Undoing(Undoing { purpose: Purpose::Test, ..undoing() }),
     ]
 }
 
@@ -82,42 +92,42 @@ const FOUND: Trigger =
 
 /// One row per thing that can happen; a cell is the phase that follows and what is wanted, `=` for no change.
 #[rustfmt::skip]
-const TABLE: &[(&str, Trigger, [&str; 10])] = &[
-    // happens                                                          healthy            suspect            storm                   acting                    mitigated            undoing       undo_failed             probation          locked          suspended
-    ("blocked, the rule holds", FOUND,                                 ["storm found",     "storm found",     "=",                    "=",                      "=",                 "=",          "=",                    "storm found",     "locked found", "="]),
-    ("blocked",                 Trigger::Blocked(None),                ["suspect",         "=",               "=",                    "=",                      "=",                 "=",          "=",                    "=",               "=",            "="]),
-    ("clear",                   Trigger::Clear,                        ["=",               "healthy",         "=",                    "=",                      "=",                 "=",          "=",                    "=",               "=",            "="]),
-    ("blind",                   Trigger::Blind,                        ["=",               "healthy",         "=",                    "=",                      "=",                 "=",          "=",                    "healthy",         "=",            "="]),
-    ("own flap",                Trigger::CarrierLost(By::Us),          ["suspended",       "suspended",       "suspended link_down",  "=",                      "=",                 "=",          "=",                    "=",               "=",            "="]),
-    ("link lost",               Trigger::CarrierLost(By::Others),      ["suspended",       "suspended",       "suspended link_down",  "=",                      "=",                 "=",          "=",                    "suspended",       "=",            "="]),
-    ("link back",               Trigger::CarrierUp,                    ["=",               "=",               "=",                    "=",                      "=",                 "=",          "=",                    "=",               "=",            "healthy"]),
-    ("own pfc off",             Trigger::PfcOff(By::Us),               ["suspended",       "suspended",       "suspended pfc_off",    "=",                      "=",                 "=",          "=",                    "suspended",       "=",            "="]),
-    ("pfc off",                 Trigger::PfcOff(By::Others),           ["suspended",       "suspended",       "suspended pfc_off",    "=",                      "=",                 "=",          "=",                    "suspended",       "=",            "="]),
-    ("own pfc on",              Trigger::PfcOn(By::Us),                ["=",               "=",               "=",                    "=",                      "=",                 "=",          "=",                    "=",               "=",            "="]),
-    ("pfc on",                  Trigger::PfcOn(By::Others),            ["=",               "=",               "=",                    "=",                      "locked drop",       "=",          "locked drop",          "=",               "=",            "="]),
-    ("begun",                   Trigger::ActionBegun(ACTION),          ["=",               "=",               "=",                    "=",                      "=",                 "=",          "=",                    "=",               "=",            "="]),
+const TABLE: &[(&str, Trigger, [&str; 13])] = &[
+    // happens                                                          healthy            suspect            storm                   acting                    mitigated            undoing       undo_failed             probation          locked          suspended      testing         test in force     test undoing
+    ("blocked, the rule holds", FOUND,                                 ["storm found",     "storm found",     "=",                    "=",                      "=",                 "=",          "=",                    "storm found",     "locked found", "=", "=",            "undoing undo",   "="]),
+    ("blocked",                 Trigger::Blocked(None),                ["suspect",         "=",               "=",                    "=",                      "=",                 "=",          "=",                    "=",               "=",            "=", "=",            "=",              "="]),
+    ("clear",                   Trigger::Clear,                        ["=",               "healthy",         "=",                    "=",                      "=",                 "=",          "=",                    "=",               "=",            "=", "=",            "=",              "="]),
+    ("blind",                   Trigger::Blind,                        ["=",               "healthy",         "=",                    "=",                      "=",                 "=",          "=",                    "healthy",         "=",            "=", "=",            "=",              "="]),
+    ("own flap",                Trigger::CarrierLost(By::Us),          ["suspended",       "suspended",       "suspended link_down",  "=",                      "=",                 "=",          "=",                    "=",               "=",            "=", "=",            "=",              "="]),
+    ("link lost",               Trigger::CarrierLost(By::Others),      ["suspended",       "suspended",       "suspended link_down",  "=",                      "=",                 "=",          "=",                    "suspended",       "=",            "=", "=",            "=",              "="]),
+    ("link back",               Trigger::CarrierUp,                    ["=",               "=",               "=",                    "=",                      "=",                 "=",          "=",                    "=",               "=",            "healthy", "=",            "=",              "="]),
+    ("own pfc off",             Trigger::PfcOff(By::Us),               ["suspended",       "suspended",       "suspended pfc_off",    "=",                      "=",                 "=",          "=",                    "suspended",       "=",            "=", "=",            "=",              "="]),
+    ("pfc off",                 Trigger::PfcOff(By::Others),           ["suspended",       "suspended",       "suspended pfc_off",    "=",                      "=",                 "=",          "=",                    "suspended",       "=",            "=", "=",            "=",              "="]),
+    ("own pfc on",              Trigger::PfcOn(By::Us),                ["=",               "=",               "=",                    "=",                      "=",                 "=",          "=",                    "=",               "=",            "=", "=",            "=",              "="]),
+    ("pfc on",                  Trigger::PfcOn(By::Others),            ["=",               "=",               "=",                    "=",                      "locked drop",       "=",          "locked drop",          "=",               "=",            "=", "=",            "locked drop",    "="]),
+    ("begun",                   Trigger::ActionBegun(ACTION),          ["testing",         "=",               "=",                    "=",                      "=",                 "=",          "=",                    "=",               "=",            "=", "=",            "=",              "="]),
     ("ok",                      Trigger::Acted(ActionResult::Ok, PutBack::NotNeeded),
-                                                                       ["=",               "=",               "=",                    "mitigated mitigated",    "=",                 "=",          "=",                    "=",               "=",            "="]),
+                                                                       ["=",               "=",               "=",                    "mitigated mitigated",    "=",                 "=",          "=",                    "=",               "=",            "=", "mitigated",    "=",              "="]),
     ("unproven",                Trigger::Acted(ActionResult::Unproven, PutBack::NotNeeded),
-                                                                       ["=",               "=",               "=",                    "mitigated mitigated",    "=",                 "=",          "=",                    "=",               "=",            "="]),
+                                                                       ["=",               "=",               "=",                    "mitigated mitigated",    "=",                 "=",          "=",                    "=",               "=",            "=", "mitigated",    "=",              "="]),
     ("ineffective, put back",   Trigger::Acted(ActionResult::Ineffective, PutBack::Done),
-                                                                       ["=",               "=",               "=",                    "=",                      "=",                 "=",          "=",                    "=",               "=",            "="]),
+                                                                       ["=",               "=",               "=",                    "=",                      "=",                 "=",          "=",                    "=",               "=",            "=", "healthy",      "=",              "="]),
     ("ineffective, left",       Trigger::Acted(ActionResult::Ineffective, PutBack::Failed),
-                                                                       ["=",               "=",               "=",                    "undo_failed undo_failed", "=",                "=",          "=",                    "=",               "=",            "="]),
+                                                                       ["=",               "=",               "=",                    "undo_failed undo_failed", "=",                "=",          "=",                    "=",               "=",            "=", "undo_failed",  "=",              "="]),
     ("failed, put back",        Trigger::Acted(ActionResult::Failed, PutBack::NotNeeded),
-                                                                       ["=",               "=",               "=",                    "=",                      "=",                 "=",          "=",                    "=",               "=",            "="]),
+                                                                       ["=",               "=",               "=",                    "=",                      "=",                 "=",          "=",                    "=",               "=",            "=", "healthy",      "=",              "="]),
     ("failed, left",            Trigger::Acted(ActionResult::Failed, PutBack::Failed),
-                                                                       ["=",               "=",               "=",                    "undo_failed undo_failed", "=",                "=",          "=",                    "=",               "=",            "="]),
+                                                                       ["=",               "=",               "=",                    "undo_failed undo_failed", "=",                "=",          "=",                    "=",               "=",            "=", "undo_failed",  "=",              "="]),
     ("expired",                 Trigger::Acted(ActionResult::Expired, PutBack::NotNeeded),
-                                                                       ["=",               "=",               "=",                    "=",                      "=",                 "=",          "=",                    "=",               "=",            "="]),
-    ("undone",                  Trigger::Undone(UndoResult::Done),     ["=",               "=",               "=",                    "=",                      "=",                 "probation",  "=",                    "=",               "=",            "="]),
-    ("nothing was done",        Trigger::Undone(UndoResult::NotNeeded), ["=",              "=",               "=",                    "=",                      "=",                 "healthy",    "=",                    "=",               "=",            "="]),
-    ("undone by others",        Trigger::Undone(UndoResult::Foreign),  ["=",               "=",               "=",                    "=",                      "=",                 "locked",     "=",                    "=",               "=",            "="]),
-    ("not undone",              Trigger::Undone(UndoResult::Failed),   ["=",               "=",               "=",                    "=",                      "=",                 "undo_failed", "=",                   "=",               "=",            "="]),
-    ("ack",                     Trigger::Ack,                          ["=",               "=",               "=",                    "=",                      "=",                 "=",          "= stop",               "=",               "healthy",      "="]),
-    ("off",                     Trigger::Off,                          ["=",               "healthy",         "healthy mode_off",     "=",                      "undoing undo",      "=",          "=",                    "healthy",         "healthy",      "healthy"]),
-    ("withdraw",                Trigger::Withdraw,                     ["=",               "=",               "=",                    "=",                      "undoing undo",      "=",          "undoing undo",         "=",               "=",            "="]),
-    ("time, nothing due",       Trigger::Time,                         ["=",               "=",               "=",                    "=",                      "=",                 "=",          "=",                    "=",               "=",            "="]),
+                                                                       ["=",               "=",               "=",                    "=",                      "=",                 "=",          "=",                    "=",               "=",            "=", "healthy",      "=",              "="]),
+    ("undone",                  Trigger::Undone(UndoResult::Done),     ["=",               "=",               "=",                    "=",                      "=",                 "probation",  "=",                    "=",               "=",            "=", "=",            "=",              "healthy"]),
+    ("nothing was done",        Trigger::Undone(UndoResult::NotNeeded), ["=",              "=",               "=",                    "=",                      "=",                 "healthy",    "=",                    "=",               "=",            "=", "=",            "=",              "healthy"]),
+    ("undone by others",        Trigger::Undone(UndoResult::Foreign),  ["=",               "=",               "=",                    "=",                      "=",                 "locked",     "=",                    "=",               "=",            "=", "=",            "=",              "locked"]),
+    ("not undone",              Trigger::Undone(UndoResult::Failed),   ["=",               "=",               "=",                    "=",                      "=",                 "undo_failed", "=",                   "=",               "=",            "=", "=",            "=",              "undo_failed"]),
+    ("ack",                     Trigger::Ack,                          ["=",               "=",               "=",                    "=",                      "=",                 "=",          "= stop",               "=",               "healthy",      "=", "=",            "=",              "="]),
+    ("off",                     Trigger::Off,                          ["=",               "healthy",         "healthy mode_off",     "=",                      "undoing undo",      "=",          "=",                    "healthy",         "healthy",      "healthy", "=",            "undoing undo",   "="]),
+    ("withdraw",                Trigger::Withdraw,                     ["=",               "=",               "=",                    "=",                      "undoing undo",      "=",          "undoing undo",         "=",               "=",            "=", "=",            "undoing undo",   "="]),
+    ("time, nothing due",       Trigger::Time,                         ["=",               "=",               "=",                    "=",                      "=",                 "=",          "=",                    "=",               "=",            "=", "=",            "=",              "="]),
 ];
 
 fn word(decision: Option<Decision>) -> &'static str {

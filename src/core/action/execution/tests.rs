@@ -142,6 +142,7 @@ fn plan(machine: &Machine) -> Plan {
     Plan {
         id: ActionId(1),
         port: PortKey(0),
+        purpose: Purpose::Storm,
         kind: ActionKind::PfcOff,
         disruption: Disruption::Priority,
         targets: vec![Target {
@@ -447,4 +448,21 @@ fn what_takes_time_to_have_its_effect_is_judged_after_that_time() {
     let read_back = machine.steps.iter().rposition(|step| matches!(step, Step::ReadConfig)).unwrap();
     let Step::Wait(until) = machine.steps[read_back + 1] else { panic!("{:?}", machine.steps) };
     assert!(until >= MonoTime::from_millis(10_000) + settles, "{until:?}");
+}
+
+#[test]
+fn a_test_needs_a_fresh_reading_and_no_pause_in_it() {
+    let mut machine = Machine::new();
+    machine.pauses = false;
+    let test = Plan { purpose: Purpose::Test, refresh: Duration::from_secs(1), ..plan(&machine) };
+    let (result, put_back) = acted(&machine.run(Order::Do(test.clone())));
+    assert!(matches!(result, ActionResult::Ok | ActionResult::Unproven), "{result:?}");
+    assert_eq!(
+        (put_back, machine.applied()),
+        (PutBack::NotNeeded, vec![Op::PfcDisable(PriorityMask::of(THREE))])
+    );
+    let mut machine = Machine::new();
+    machine.pauses = false;
+    let late = Plan { expires: machine.now.before(Duration::from_millis(1)), ..test };
+    assert_eq!(acted(&machine.run(Order::Do(late))).0, ActionResult::Expired);
 }

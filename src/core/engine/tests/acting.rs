@@ -259,7 +259,12 @@ fn the_budget_of_an_hour_is_kept_across_a_restart() {
     let durable = bench.engine.durable();
     let mut next = gentle(settings);
     next.now = bench.now;
-    next.tell(Input::Journal(Box::new(JournalState { durable, writable: true, seed: 5 })));
+    next.tell(Input::Journal(Box::new(JournalState {
+        durable,
+        writable: true,
+        seed: 5,
+        ..JournalState::default()
+    })));
     next.run(20, BUSY);
     storm(&mut next);
     assert_eq!(next.vetoes(), ["budget"]);
@@ -275,7 +280,12 @@ fn a_restart_takes_back_first_what_the_run_before_owed() {
     let durable = bench.engine.durable();
     let mut next = Bench::new("bnxt_en", acting(&[ActionKind::PfcOff]));
     next.now = bench.now;
-    next.tell(Input::Journal(Box::new(JournalState { durable, writable: true, seed: 5 })));
+    next.tell(Input::Journal(Box::new(JournalState {
+        durable,
+        writable: true,
+        seed: 5,
+        ..JournalState::default()
+    })));
     assert!(matches!(&next.orders[..], [Order::Undo(undo)] if undo.id == id));
     assert_eq!(next.phase(), "undoing");
 }
@@ -299,7 +309,12 @@ fn next_run(durable: crate::durable::Durable, netdev: &str, address: &str) -> Be
     next.tell(Input::Gone(PORT));
     next.events.clear();
     next.now = next.now + Duration::from_secs(10);
-    next.tell(Input::Journal(Box::new(JournalState { durable, writable: true, seed: 5 })));
+    next.tell(Input::Journal(Box::new(JournalState {
+        durable,
+        writable: true,
+        seed: 5,
+        ..JournalState::default()
+    })));
     let identity = PortIdentity {
         netdev: netdev.into(),
         driver: "bnxt_en".into(),
@@ -376,7 +391,12 @@ fn a_storm_that_spans_a_restart_is_one_storm() {
     let durable = bench.engine.durable();
     let mut next = Bench::new("mlx5_core", Settings::default());
     next.now = bench.now;
-    next.tell(Input::Journal(Box::new(JournalState { durable, writable: true, seed: 5 })));
+    next.tell(Input::Journal(Box::new(JournalState {
+        durable,
+        writable: true,
+        seed: 5,
+        ..JournalState::default()
+    })));
     storm(&mut next);
     let resumed =
         next.events.iter().any(|e| matches!(e.kind, EventKind::StormDetected { resumed: true, .. }));
@@ -406,7 +426,7 @@ fn an_answer_of_the_guard_counts_for_a_minute_and_then_it_is_asked_again() {
     storm(&mut bench);
     bench.tell(Input::GuardAnswer(GuardAnswer { asked_at: bench.now, answer: Ok(0) }));
     // The guard agrees, and something else refuses until long after.
-    bench.tell(Input::Maintenance(Maintenance { port: Some(PORT), until }));
+    bench.tell(Input::Maintenance(Maintenance { port: Some(PORT), until, by: None }));
     bench.run(600 * 20, STUCK);
     assert_eq!((bench.orders.len(), bench.asked), (0, 1));
     // What it said ten minutes ago says nothing about the fleet of now.
@@ -465,7 +485,7 @@ fn what_disrupts_more_than_allowed_is_vetoed_before_anything_is_asked() {
 fn maintenance_a_foreign_owner_and_a_missing_journal_veto() {
     let mut bench = gentle(acting(&[ActionKind::PfcOff]));
     let until = Some(bench.now + Duration::from_secs(60));
-    bench.tell(Input::Maintenance(Maintenance { port: Some(PORT), until }));
+    bench.tell(Input::Maintenance(Maintenance { port: Some(PORT), until, by: None }));
     storm(&mut bench);
     assert_eq!(bench.vetoes(), ["maintenance"]);
     let mut bench = gentle(acting(&[ActionKind::PfcOff]));

@@ -7,6 +7,7 @@ mod field;
 mod regressions;
 mod rig;
 mod seeing;
+mod trial;
 
 use std::time::Duration;
 

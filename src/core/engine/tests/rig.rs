@@ -57,7 +57,12 @@ impl Rig {
             events: Vec::new(),
             orders: Vec::new(),
         };
-        rig.tell(Input::Journal(Box::new(JournalState { durable, writable: true, seed: 1 })));
+        rig.tell(Input::Journal(Box::new(JournalState {
+            durable,
+            writable: true,
+            seed: 1,
+            ..JournalState::default()
+        })));
         for (index, driver) in drivers.iter().enumerate() {
             rig.bind(index, driver);
         }

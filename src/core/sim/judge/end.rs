@@ -67,6 +67,7 @@ impl Judge {
                     Phase::Locked(locked) => locked.storm.is_none(),
                     Phase::Suspect
                     | Phase::Storm(_)
+                    | Phase::Testing(_)
                     | Phase::Mitigated(_)
                     | Phase::Undoing(_)
                     | Phase::UndoFailed(_) => false,

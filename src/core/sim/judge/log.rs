@@ -117,7 +117,10 @@ impl Judge {
             | EventKind::Sighted
             | EventKind::ReadFailed { .. }
             | EventKind::ReadRecovered { .. }
+            | EventKind::TestRefused { .. }
             | EventKind::Acknowledged
+            | EventKind::MaintenanceBegun { .. }
+            | EventKind::MaintenanceEnded { .. }
             | EventKind::Reconfigured { .. }
             | EventKind::DetectRaised { .. }
             | EventKind::NotArmed { .. }

@@ -75,6 +75,7 @@ fn plan(id: u64, port: u16, evidence_at: MonoTime) -> Effect {
     Effect::Act(Box::new(Order::Do(Plan {
         id: ActionId(id),
         port: PortKey(port),
+        purpose: crate::action::Purpose::Storm,
         kind: ActionKind::PfcOff,
         disruption: Disruption::Link,
         targets: vec![target],
@@ -147,6 +148,7 @@ const FORGED: &[(Rule, Forge)] = &[
         read(judge, at(1), &[plan(1, 0, at(1))]);
         let ended = EventKind::ActionEnded {
             action: ActionId(1),
+            purpose: crate::action::Purpose::Storm,
             kind: ActionKind::PfcOff,
             result: ActionResult::Ok,
             put_back: PutBack::NotNeeded,
