@@ -10,10 +10,10 @@ mod running;
 mod skip;
 
 use std::fs;
-use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::Duration;
 
 use holding::hold;

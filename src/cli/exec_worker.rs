@@ -12,6 +12,7 @@ use super::Exit;
 use super::flags::ConfigFlags;
 use super::run::told_to_end;
 use crate::actuate::{WorkerError, work_off};
+use crate::agent::Hangup;
 use crate::clock;
 use crate::config::DEFAULT_FILE;
 use crate::telemetry;
@@ -39,7 +40,7 @@ pub fn run(args: &ExecWorkerArgs) -> anyhow::Result<Exit> {
     let boot_id = clock::boot_id(&config.path.procfs)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
-        let (end, stop) = (told_to_end(), CancellationToken::new());
+        let (end, stop) = (told_to_end(Hangup::Ends), CancellationToken::new());
         let asked = stop.clone();
         tokio::spawn(async move {
             end.await;

@@ -9,6 +9,7 @@ use rocewatch_core::settings::{Mode, Settings};
 use crate::clock;
 use crate::config::{Config, ConfigError, Style};
 use crate::export::stats::AgentStats;
+use crate::privileges;
 
 /// Reads the configuration: the same file and flags as at the start.
 pub type Load = Box<dyn Fn() -> Result<Config, ConfigError> + Send + Sync>;
@@ -48,6 +49,10 @@ impl Reload {
         })?;
         let mode = config.settings.mode.min(self.mode_max);
         let settings = Settings { mode, ..config.settings.clone() };
+        privileges::check(&settings).map_err(|missing| {
+            self.stats.note_config_refused();
+            vec![missing.to_string()]
+        })?;
         let mut lines = config.warnings().iter().map(ToString::to_string).collect::<Vec<_>>();
         if mode != config.settings.mode {
             lines.push(format!("watchdog.mode stays {}: another agent acts here", mode.label()));
