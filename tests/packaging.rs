@@ -101,6 +101,23 @@ fn the_user_of_the_units_is_made() {
     }
 }
 
+#[test]
+fn every_command_of_the_units_is_one_of_the_program() {
+    for unit in UNITS {
+        let text = fs::read_to_string(packaging(unit)).unwrap();
+        let commands = text.lines().filter_map(|line| line.strip_prefix("Exec")?.split_once(INSTALLED));
+        for (key, arguments) in commands {
+            let help =
+                Command::new(ROCEWATCH).args(arguments.split_whitespace()).arg("--help").output().unwrap();
+            assert!(
+                help.status.success(),
+                "{unit}: Exec{key} {arguments}: {}",
+                String::from_utf8_lossy(&help.stderr)
+            );
+        }
+    }
+}
+
 /// The agent as systemd starts it; ended with the test.
 struct Service {
     child: Child,
