@@ -13,6 +13,7 @@ pub mod node;
 pub mod discovery;
 pub mod notifications;
 pub mod service;
+mod inbox;
 pub mod runtime;
 pub mod actuate;
 pub mod guard;

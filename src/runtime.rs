@@ -3,7 +3,7 @@
 //! It runs on a thread of its own, so that no scrape and no client can make it late.
 
 use std::collections::BTreeMap;
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -19,6 +19,7 @@ use crate::actuate::{Actuator, Journal};
 use crate::clock;
 use crate::control::{Replies, Told};
 use crate::guard::Asker;
+use crate::inbox::Inbox;
 use crate::recorder::Recorder;
 use crate::sources::Poller;
 
@@ -66,7 +67,7 @@ pub struct Outlets {
 /// The loop and all it owns.
 pub struct Runtime {
     engine: Engine,
-    inputs: Receiver<Input>,
+    inbox: Inbox,
     outlets: Outlets,
     published_at: MonoTime,
     dirty: bool,
@@ -82,7 +83,7 @@ impl Runtime {
     pub fn new(engine: Engine, inputs: Receiver<Input>, outlets: Outlets) -> Self {
         Self {
             engine,
-            inputs,
+            inbox: Inbox::new(inputs),
             outlets,
             published_at: MonoTime::ZERO,
             dirty: true,
@@ -96,17 +97,13 @@ impl Runtime {
     /// Runs until it was told to stop and everything is taken back.
     pub fn run(mut self) {
         loop {
-            let now = clock::now();
-            let input = match self.inputs.recv_timeout(self.wait(now)) {
-                Ok(input) => input,
-                Err(RecvTimeoutError::Timeout) => Input::Tick,
-                Err(RecvTimeoutError::Disconnected) => break,
-            };
+            let wait = self.wait(clock::now());
+            let Some((now, input)) = self.inbox.next(wait) else { break };
             if matches!(input, Input::Command(Command::Stop)) {
                 self.stop_at = Some(clock::now() + STOP_MAX);
                 self.outlets.actuator.stop();
             }
-            self.take(input);
+            self.take(now, input);
             self.publish();
             self.keep();
             if self.stop_at.is_some_and(|at| self.engine.is_settled() || clock::now() >= at) {
@@ -128,8 +125,7 @@ impl Runtime {
         due.into_iter().flatten().min().map_or(PUBLISH_AT_LEAST, |at| at.since(now))
     }
 
-    fn take(&mut self, input: Input) {
-        let now = clock::now();
+    fn take(&mut self, now: MonoTime, input: Input) {
         self.outlets.recorder.before(now, &self.engine);
         let effects = self.engine.handle(now, &input);
         self.outlets.recorder.after(now, &input, &effects, &self.engine);

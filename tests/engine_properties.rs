@@ -288,6 +288,7 @@ fn any_durable() -> impl Strategy<Value = Durable> {
         mitigated,
         locked,
         storm_since,
+        storm_class: None,
     });
     (any_value(), vec(spent, 0..4), vec(owed, 0..3), vec(queue, 0..4))
         .prop_map(|(next_action, spent, owed, queues)| Durable { next_action, spent, owed, queues })

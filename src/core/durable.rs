@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::action::Undo;
 use crate::ids::PortIdentity;
-use crate::phase::Locked;
+use crate::phase::{Class, Locked};
 use crate::units::{Direction, MonoTime, Queue};
 
 /// The engine's memory as the journal keeps it.
@@ -79,6 +79,9 @@ pub struct QueueMemory {
     pub locked: Option<Locked>,
     /// Its open storm.
     pub storm_since: Option<MonoTime>,
+    /// What kind of pause it is.
+    #[serde(default)]
+    pub storm_class: Option<Class>,
 }
 
 /// Maintenance of one port, or of all.

@@ -286,6 +286,12 @@ impl Phase {
         }
     }
 
+    /// What kind of pause the storm is that is open and may be acted on.
+    #[must_use]
+    pub const fn class(&self) -> Option<Class> {
+        if let Self::Storm(storm) = self { Some(storm.class) } else { None }
+    }
+
     /// The lock, if it is locked.
     #[must_use]
     pub const fn lock(&self) -> Option<Locked> {

@@ -126,6 +126,7 @@ pub(super) fn journal() -> Vec<Vec<u8>> {
         mitigated: vec![told.now],
         locked: None,
         storm_since: Some(told.now),
+        storm_class: None,
     });
     let file = |durable: &Durable| {
         let contents = serde_json::json!({"rocewatch_journal": 1, "boot_id": "boot", "durable": durable});

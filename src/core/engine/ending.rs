@@ -127,9 +127,18 @@ impl Engine {
         }
         for (queue, direction) in queues {
             let Some(index) = self.index(key, queue, direction) else { continue };
+            self.end_resumption(key, index, result);
             let ended = EventKind::UndoEnded { action: id, kind, purpose, result, cause: cause.clone() };
             self.emit_queue(now, key, index, ended);
             self.trigger(key, index, Trigger::Undone(result), now);
+        }
+    }
+
+    /// An action of an earlier run that had taken effect had ended its storm, which was counted. One that never did has
+    /// ended nothing: a storm that is found then is still the same.
+    fn end_resumption(&mut self, key: PortKey, index: usize, result: UndoResult) {
+        if let (UndoResult::Done | UndoResult::Foreign, Some(port)) = (result, self.ports.get_mut(&key)) {
+            port.queues[index].resumes = None;
         }
     }
 

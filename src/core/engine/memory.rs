@@ -5,7 +5,7 @@ use crate::durable::{Durable, Owed, PortName, QueueMemory, Spent};
 use crate::event::{EventKind, PhaseName};
 use crate::ids::{ActionId, PortKey};
 use crate::input::JournalState;
-use crate::phase::{Locked, Phase, Undoing};
+use crate::phase::{Class, Locked, Phase, Undoing};
 use crate::policy::BUDGET_WINDOW;
 use crate::units::MonoTime;
 
@@ -30,6 +30,7 @@ impl Engine {
                 mitigated: queue.mitigated.clone(),
                 locked: queue.phase.lock(),
                 storm_since: queue.storm.map(|(_, since)| since),
+                storm_class: queue.phase.class(),
             })
         });
         let worth = |memory: &QueueMemory| {
@@ -117,10 +118,6 @@ impl Engine {
             let purpose = owed.undo.purpose;
             let undoing = Undoing { action: id, purpose, hold, doublings: 0, attempts: 0 };
             self.resume(key, index, Phase::Undoing(undoing), now);
-            if let Some(port) = self.ports.get_mut(&key) {
-                // It was mitigated when the run ended; the storm before that is over and counted.
-                port.queues[index].resumes = None;
-            }
         }
         self.next_action = self.next_action.max(id.0.saturating_add(1));
         self.actions.insert(ActionId(id.0), action);
@@ -132,6 +129,10 @@ impl Engine {
         let state = &mut port.queues[index];
         state.mitigated = memory.mitigated;
         state.resumes = memory.storm_since;
+        if memory.storm_class == Some(Class::Blocked) {
+            // Somebody wanted to send when it began, and while it lasts nothing can show that again.
+            state.track.recall_demand(now);
+        }
         let longest = now + state.rule.lock_for;
         if let Some(locked) = memory.locked.filter(|locked| locked.until > now) {
             // A storm that was open is found again, and goes on from where it began.

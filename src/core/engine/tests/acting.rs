@@ -3,6 +3,7 @@
 use super::*;
 use crate::action::{ActionResult, Op, UndoResult};
 use crate::input::{GuardAnswer, Maintenance, PortHealth, PortPause};
+use crate::phase::Class;
 use crate::units::Priority;
 
 fn storm(bench: &mut Bench) {
@@ -369,6 +370,27 @@ fn an_action_that_was_written_down_and_never_begun_is_closed_and_locks_nothing()
     let told =
         |event: &Event| matches!(event.kind, EventKind::UndoEnded { result: UndoResult::NotNeeded, .. });
     assert!(next.events.iter().any(told));
+}
+
+/// The run before saw that somebody wanted to send; this one sees a priority on which nothing moves.
+#[test]
+fn a_storm_whose_action_was_never_begun_goes_on_and_so_does_its_demand() {
+    let durable = left_by_a_run("");
+    let id = durable.owed[0].undo.id;
+    let mut settings = acting(&[ActionKind::PfcOff]);
+    settings.rx.demand_window = Duration::from_secs(2);
+    let mut next = gentle(settings);
+    next.now = next.now + Duration::from_secs(10);
+    next.tell(Input::Journal(Box::new(JournalState { durable, writable: true, ..JournalState::default() })));
+    next.report(id, Outcome::Undone(UndoResult::NotNeeded));
+    storm(&mut next);
+    let detected = next.events.iter().find_map(|event| match event.kind {
+        EventKind::StormDetected { resumed, class, .. } => Some((resumed, class)),
+        _ => None,
+    });
+    assert_eq!(detected, Some((true, Class::Blocked)));
+    let storms = next.engine.snapshot(next.now).ports[0].queues.iter().map(|queue| queue.storms).sum::<u64>();
+    assert_eq!(storms, 0, "it was counted before");
 }
 
 #[test]

@@ -324,6 +324,7 @@ fn instants_to_come_in_a_damaged_journal_do_not_count_for_ever() {
             mitigated: vec![MonoTime::MAX],
             locked: Some(locked),
             storm_since: Some(MonoTime::MAX),
+            storm_class: None,
         }],
     };
     let mut rig = Rig::restored(settings(), &["bnxt_en"], durable);
