@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use rocewatch_core::action::ActionKind;
 use rocewatch_core::binding::{Binding, Bound, PauseEvidence, PauseSupport};
 use rocewatch_core::delta::Tracker;
 use rocewatch_core::drivers::{self, Driver, Kind, Row};
@@ -45,6 +46,18 @@ fn a_folder_is_bound_by_the_table_it_is_named_after() {
             "{name} is bound by the table {table}: is its own in ALL, and does `driver` name it?"
         );
     }
+}
+
+/// Whoever allows an action has to find there what it does on his NIC.
+#[test]
+fn the_page_of_actions_speaks_of_every_driver_and_of_every_action() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/actions.md");
+    let page = fs::read_to_string(page).unwrap();
+    let words = page.split(|c: char| !c.is_alphanumeric() && c != '_' && c != '-').collect::<BTreeSet<_>>();
+    let drivers = drivers::ALL.iter().map(|driver| driver.name);
+    let actions = ActionKind::ALL.into_iter().map(ActionKind::label);
+    let missing = drivers.chain(actions).filter(|name| !words.contains(name)).collect::<Vec<_>>();
+    assert!(missing.is_empty(), "docs/actions.md says nothing of {missing:?}");
 }
 
 /// A misspelt name would only leave its counter out.
