@@ -13,6 +13,11 @@ use rocewatch_core::units::MonoTime;
 
 use crate::clock;
 
+/// A reading of each of sixty-four ports, with what comes between them.
+const WAITING_MAX: usize = 128;
+/// Behind this, the engine lives in the present, whatever waits: what is due must not wait for the past.
+const BEHIND_MAX: Duration = Duration::from_secs(1);
+
 /// See the module.
 pub(crate) struct Inbox {
     inputs: Receiver<Input>,
@@ -38,8 +43,11 @@ impl Inbox {
                 Err(RecvTimeoutError::Disconnected) => return None,
             }
         }
-        // As many as the queue holds at most: it is bounded.
-        while let Ok(input) = self.inputs.try_recv() {
+        // No more than fit into the queue itself: behind that, readings are dropped and counted, so that an engine that is too
+        // slow stays in the present.
+        while self.waiting.len() < WAITING_MAX
+            && let Ok(input) = self.inputs.try_recv()
+        {
             self.add(input);
         }
         self.take(clock::now())
@@ -56,7 +64,7 @@ impl Inbox {
         let at = match &input {
             Input::Reading(reading) => {
                 self.readings -= 1;
-                now.min(reading.at + reading.took / 2)
+                now.min(reading.at + reading.took / 2).max(now.before(BEHIND_MAX))
             }
             _ if self.readings > 0 => self.last,
             _ => now,
@@ -98,6 +106,25 @@ mod tests {
     fn what_comes_between_readings_is_taken_between_them_and_what_comes_last_is_taken_now() {
         let inputs = vec![Input::Tick, reading(110), Input::Tick, reading(160), Input::Tick];
         assert_eq!(instants(inputs, 900), [100, 111, 111, 161, 900]);
+    }
+
+    #[test]
+    fn an_engine_that_is_far_behind_is_taken_into_the_present() {
+        assert_eq!(instants(vec![reading(110), reading(8500)], 9000), [8000, 8501]);
+    }
+
+    #[test]
+    fn what_does_not_fit_waits_in_the_queue_where_readings_can_be_dropped() {
+        let (send, receive) = sync_channel(4 * WAITING_MAX);
+        (0..3 * WAITING_MAX).for_each(|_| send.send(Input::Tick).unwrap());
+        let mut inbox = Inbox::new(receive);
+        inbox.next(Duration::ZERO).unwrap();
+        assert!(inbox.waiting.len() <= WAITING_MAX);
+        let mut taken = 1;
+        while inbox.waiting.len() + taken < 3 * WAITING_MAX {
+            inbox.next(Duration::ZERO).unwrap();
+            taken += 1;
+        }
     }
 
     #[test]
