@@ -16,10 +16,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::readback::{Holder, Proof, headroom_note, holder, is_set_already, prove, reads_as, still_paused};
-use super::{
-    ActionResult, Headroom, Op, Order, Outcome, Plan, PortConfig, Purpose, PutBack, UndoOp, UndoResult,
-};
+use super::readback::{Proof, is_set_already, planned_from_elsewhere, prove, reads_as, still_paused};
+use super::{ActionResult, Headroom, Op, Order, Outcome, Plan, PortConfig, Purpose, PutBack, UndoResult};
 use crate::units::MonoTime;
 
 /// Fresh readings closer together than this cannot tell a pause from none: counters tick in microseconds and a
@@ -99,6 +97,9 @@ pub struct Execution {
     found: Found,
     /// The receive buffers as last read.
     headroom: Option<Headroom>,
+    /// What is being taken back, and what the machine has said to it.
+    back: Option<Op>,
+    refusal: Option<String>,
 }
 
 /// What an undo has found of the settings that it is to take back.
@@ -138,6 +139,8 @@ impl Execution {
             verdict: None,
             found: Found::default(),
             headroom: None,
+            back: None,
+            refusal: None,
         }
     }
 
@@ -167,8 +170,10 @@ impl Execution {
             (State::UndoApplying(index), Answer::Applied(Ok(()))) => {
                 self.read_back(State::UndoReadingBack(index))
             }
-            (State::UndoApplying(_), Answer::Applied(Err(error))) => {
-                self.end_undo(UndoResult::Failed, Some(error))
+            // An error proves as little as a success.
+            (State::UndoApplying(index), Answer::Applied(Err(error))) => {
+                self.refusal = Some(error);
+                self.read_back(State::UndoReadingBack(index))
             }
             (State::UndoReadingBack(index), Answer::Config(config)) => self.judge_undone(index, config),
             (state, answer) => {
@@ -253,7 +258,10 @@ impl Execution {
                 let reason = format!("{op}: somebody else has done so already");
                 self.fail_untouched(reason)
             }
-            None => self.apply(now, 0),
+            None => match self.plan().and_then(|plan| planned_from_elsewhere(plan, &config)) {
+                Some(reason) => self.fail_untouched(reason),
+                None => self.apply(now, 0),
+            },
         }
     }
 
@@ -307,54 +315,6 @@ impl Execution {
         Step::Wait(now + pace)
     }
 
-    fn undo_ops(&self) -> Vec<UndoOp> {
-        match &self.order {
-            Order::Undo(undo) => undo.ops.clone(),
-            Order::Do(plan) => plan.undo_ops(),
-        }
-    }
-
-    fn undo_from(&mut self, index: usize) -> Step {
-        if index >= self.undo_ops().len() {
-            let result = match self.found {
-                Found { foreign: true, .. } => UndoResult::Foreign,
-                Found { ours: true, .. } => UndoResult::Done,
-                Found { .. } => UndoResult::NotNeeded,
-            };
-            return self.end_undo(result, headroom_note(self.order.headroom(), self.headroom));
-        }
-        self.read_back(State::UndoChecking(index))
-    }
-
-    fn judge_ownership(&mut self, index: usize, config: Result<PortConfig, String>) -> Step {
-        let Some(step) = self.undo_ops().into_iter().nth(index) else { return self.undo_from(usize::MAX) };
-        match config.map(|config| holder(&step, &config)) {
-            Err(error) => self.end_undo(UndoResult::Failed, Some(error)),
-            Ok(None) => self.end_undo(UndoResult::Failed, Some(format!("{}: cannot be read", step.done))),
-            Ok(Some(Holder::Us)) => {
-                self.found.ours = true;
-                self.state = State::UndoApplying(index);
-                Step::Apply(step.op)
-            }
-            Ok(Some(other)) => {
-                self.found.foreign |= other == Holder::Foreign;
-                self.undo_from(index + 1)
-            }
-        }
-    }
-
-    fn judge_undone(&mut self, index: usize, config: Result<PortConfig, String>) -> Step {
-        let Some(step) = self.undo_ops().into_iter().nth(index) else { return self.undo_from(usize::MAX) };
-        if let Ok(config) = &config {
-            self.headroom = config.headroom;
-        }
-        match config.map(|config| reads_as(&step.op, &config, &self.before)) {
-            Ok(Some(true)) => self.undo_from(index + 1),
-            Ok(_) => self.end_undo(UndoResult::Failed, Some(format!("{}: does not read back", step.op))),
-            Err(error) => self.end_undo(UndoResult::Failed, Some(format!("read-back: {error}"))),
-        }
-    }
-
     /// Ends a plan that changed something by taking the change back first.
     fn give_up(&mut self, result: ActionResult, reason: String) -> Step {
         if self.verdict.is_some() || matches!(self.order, Order::Undo(_)) {
@@ -362,20 +322,6 @@ impl Execution {
         }
         self.verdict = Some((result, Some(reason)));
         self.undo_from(0)
-    }
-
-    fn end_undo(&mut self, result: UndoResult, reason: Option<String>) -> Step {
-        match self.verdict.take() {
-            None => self.done(Outcome::Undone(result), reason),
-            Some((verdict, why)) => {
-                let put_back = match result {
-                    UndoResult::Done | UndoResult::NotNeeded | UndoResult::Foreign => PutBack::Done,
-                    UndoResult::Failed => PutBack::Failed,
-                };
-                let both = why.into_iter().chain(reason).collect::<Vec<_>>().join("; put back: ");
-                self.end_plan(verdict, put_back, Some(both))
-            }
-        }
     }
 
     fn fail_untouched(&mut self, reason: String) -> Step {
@@ -395,6 +341,8 @@ impl Execution {
         Step::Done(Report { outcome, reason })
     }
 }
+
+mod undo;
 
 #[cfg(test)]
 mod tests;

@@ -84,6 +84,31 @@ pub(super) fn is_set_already(op: &Op, config: &PortConfig) -> bool {
     op.is_state() && reads_as(op, config, &PortConfig::default()) == Some(true)
 }
 
+/// What speaks against a plan whose port reads otherwise than it was planned from: its undo would set what did not stand
+/// there.
+pub(super) fn planned_from_elsewhere(plan: &Plan, config: &PortConfig) -> Option<String> {
+    let states = plan.undo_ops().into_iter().filter(|step| step.done.is_state());
+    let differs = |step: &UndoOp| reads_as(&step.op, config, &PortConfig::default()) != Some(true);
+    states
+        .into_iter()
+        .find(differs)
+        .map(|step| format!("set otherwise since it was planned, not as \"{}\" leaves it", step.op))
+}
+
+/// What takes `step` back as things stand now: of 802.3x pause, the directions that the action has switched.
+pub(super) fn back(step: &UndoOp, config: &PortConfig) -> Op {
+    let (Op::Pause(done), Op::Pause(before), Some(mut now)) = (&step.done, &step.op, config.pause) else {
+        return step.op.clone();
+    };
+    if done.rx != before.rx {
+        now.rx = before.rx;
+    }
+    if done.tx != before.tx {
+        now.tx = before.tx;
+    }
+    Op::Pause(now)
+}
+
 /// Whose what an undo is to take back is by now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Holder {
@@ -98,13 +123,14 @@ pub(super) enum Holder {
 /// Who holds what `step` is to take back; `None` if that cannot be read.
 pub(super) fn holder(step: &UndoOp, config: &PortConfig) -> Option<Holder> {
     let none = PortConfig::default();
-    let ours = if let Op::PfcDisable(off) = &step.done {
+    let back = back(step, config);
+    let ours = match (&step.done, &back) {
         // What somebody has put back meanwhile stays, the rest is ours; a bit is on or off, there is no third.
-        config.pfc.map(|mask| off.iter().any(|priority| !mask.contains(priority)))?
-    } else {
-        reads_as(&step.done, config, &none)?
+        (Op::PfcDisable(off), _) => config.pfc.map(|mask| off.iter().any(|p| !mask.contains(p)))?,
+        (Op::Pause(_), Op::Pause(back)) => config.pause.map(|now| now != *back)?,
+        (done, _) => reads_as(done, config, &none)?,
     };
-    Some(match (ours, reads_as(&step.op, config, &none)) {
+    Some(match (ours, reads_as(&back, config, &none)) {
         (true, _) => Holder::Us,
         (false, Some(true)) => Holder::AsBefore,
         (false, Some(false) | None) => Holder::Foreign,

@@ -466,3 +466,49 @@ fn a_test_needs_a_fresh_reading_and_no_pause_in_it() {
     let late = Plan { expires: machine.now.before(Duration::from_millis(1)), ..test };
     assert_eq!(acted(&machine.run(Order::Do(late))).0, ActionResult::Expired);
 }
+
+/// The operator has set another limit since the agent read it last.
+#[test]
+fn a_plan_whose_undo_would_set_what_does_not_stand_there_changes_nothing() {
+    let mut machine = Machine::new();
+    let ops = (vec![Op::PreventionTimeout(100)], vec![Op::PreventionTimeout(2000)]);
+    let order = Plan { kind: ActionKind::PreventionTimeout, ops: ops.0, undo: ops.1, ..plan(&machine) };
+    let report = machine.run(Order::Do(order));
+    assert_eq!(acted(&report), (ActionResult::Failed, PutBack::NotNeeded));
+    assert_eq!((machine.applied(), machine.config.prevention_timeout_ms), (Vec::new(), Some(8000)));
+}
+
+fn pause(rx: bool, tx: bool) -> PauseConfig {
+    PauseConfig { rx, tx }
+}
+
+#[test]
+fn of_global_pause_the_direction_that_was_switched_comes_back_and_the_other_stays_as_it_is() {
+    let mut machine = Machine::new();
+    let order = Plan {
+        kind: ActionKind::PauseOff,
+        ops: vec![Op::Pause(pause(false, true))],
+        undo: vec![Op::Pause(pause(true, true))],
+        ..plan(&machine)
+    };
+    // Meanwhile somebody has switched the other direction off.
+    machine.config.pause = Some(pause(false, false));
+    let report = machine.run(Order::Undo(order.as_undo()));
+    assert_eq!(report.outcome, Outcome::Undone(UndoResult::Done));
+    assert_eq!(machine.config.pause, Some(pause(true, false)));
+}
+
+#[test]
+fn an_undo_that_was_carried_out_although_it_was_refused_is_done() {
+    let mut machine = Machine::new();
+    let undo = plan(&machine).as_undo();
+    machine.config.pfc = Some(ALL_ON.without(THREE));
+    let mut execution = Execution::new(Order::Undo(undo));
+    assert_eq!(execution.next(machine.now, Answer::Start), Step::ReadConfig);
+    let config = |pfc| Answer::Config(Ok(PortConfig { pfc: Some(pfc), ..PortConfig::default() }));
+    let apply = execution.next(machine.now, config(ALL_ON.without(THREE)));
+    assert!(matches!(apply, Step::Apply(_)), "{apply:?}");
+    assert_eq!(execution.next(machine.now, Answer::Applied(Err("EIO".into()))), Step::ReadConfig);
+    let Step::Done(report) = execution.next(machine.now, config(ALL_ON)) else { panic!("{execution:?}") };
+    assert_eq!(report.outcome, Outcome::Undone(UndoResult::Done));
+}
