@@ -253,7 +253,7 @@ impl Agent {
             inputs: inputs.clone(),
             replies,
             snapshots: seen.clone(),
-            maintenance: maintenance_file,
+            maintenance: Mutex::new(maintenance_file),
             reload: Reload::new(load, config.clone(), mode_max, Arc::clone(&stats)),
         });
         let control = is_ours.then(|| control(&config, &desk)).flatten();

@@ -3,7 +3,7 @@
 //! One JSON file, replaced whole: written beside, forced to disk, renamed, and the folder forced to disk. It is a
 //! page at most, and a half-written one cannot be seen. A lock beside it keeps a second agent from acting.
 
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -181,10 +181,15 @@ fn read(path: &Path, boot_id: &str) -> Stored {
     }
 }
 
-/// Replaces a file whole, and forces it to disk.
+/// Replaces a file whole, and forces it to disk. Whatever stands in the place of the new one is removed: neither is a
+/// pipe waited for nor a link followed.
 pub(crate) fn replace(path: &Path, text: &[u8]) -> io::Result<()> {
     let beside = path.with_extension("new");
-    let mut file = File::create(&beside)?;
+    match fs::remove_file(&beside) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        Ok(()) | Err(_) => {}
+    }
+    let mut file = OpenOptions::new().write(true).create_new(true).open(&beside)?;
     file.write_all(text)?;
     file.sync_all()?;
     fs::rename(&beside, path)?;
@@ -270,6 +275,15 @@ mod tests {
                 Err(error) => assert!(error.to_string().contains(name), "{error}"),
             }
         }
+    }
+
+    #[test]
+    fn a_pipe_in_the_place_of_the_new_file_is_removed_and_not_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let made = std::process::Command::new("mkfifo").arg(folder.path().join("journal.new")).status();
+        assert!(made.unwrap().success());
+        let (journal, _) = Journal::open(folder.path(), "boot").unwrap();
+        assert!(journal.is_writable());
     }
 
     #[test]

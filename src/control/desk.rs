@@ -44,8 +44,8 @@ pub struct Desk {
     pub replies: Replies,
     /// The node.
     pub snapshots: watch::Receiver<Arc<Snapshot>>,
-    /// Where maintenance is kept for the next start.
-    pub maintenance: Option<MaintenanceFile>,
+    /// Where maintenance is kept for the next start. Held while it is changed, so that the file is of the last change.
+    pub maintenance: Mutex<Option<MaintenanceFile>>,
     /// Reads the configuration again.
     pub reload: Reload,
 }
@@ -146,14 +146,16 @@ impl Desk {
         }
         let key = key_of(snapshot, netdev)?;
         let until = Some(clock::now() + span);
+        let file = self.maintenance.lock().unwrap_or_else(PoisonError::into_inner);
         let told = self.ask(Input::Maintenance(Maintenance { port: key, until, by: Some(uid) }))?;
         let mut lines = vec![format!("{} in maintenance for {}", whose(netdev), span_text(span))];
-        lines.extend(self.keep_maintenance(&told));
+        lines.extend(keep_maintenance(file.as_ref(), &told));
         Ok(Answer::Done(lines))
     }
 
     fn end_maintenance(&self, snapshot: &Snapshot, netdev: Option<&str>, uid: u32) -> Result<Answer, String> {
         let key = key_of(snapshot, netdev)?;
+        let file = self.maintenance.lock().unwrap_or_else(PoisonError::into_inner);
         let told = self.ask(Input::Maintenance(Maintenance { port: key, until: None, by: Some(uid) }))?;
         let ended = told.events.iter().any(|e| matches!(e.kind, EventKind::MaintenanceEnded { .. }));
         let all = told.maintenance.iter().any(|kept| kept.port.is_none());
@@ -165,17 +167,8 @@ impl Desk {
         if all {
             lines.push("all ports are still in maintenance: end it without a name".into());
         }
-        lines.extend(self.keep_maintenance(&told));
+        lines.extend(keep_maintenance(file.as_ref(), &told));
         Ok(Answer::Done(lines))
-    }
-
-    /// Writes maintenance down for the next start; says what is wrong if it cannot.
-    fn keep_maintenance(&self, told: &Told) -> Option<String> {
-        let file = self.maintenance.as_ref()?;
-        let error = file.write(&told.maintenance).err()?;
-        let path = file.path().display();
-        tracing::warn!(%error, %path, "maintenance is not kept for the next start");
-        Some(format!("it is not kept for the next start of the agent: write {path}: {error}"))
     }
 
     fn test(
@@ -197,6 +190,15 @@ impl Desk {
             .next()
             .unwrap_or_else(|| Err(format!("{place}: the agent is about to end, or the port is gone")))
     }
+}
+
+/// Writes maintenance down for the next start; says what is wrong if it cannot.
+fn keep_maintenance(file: Option<&MaintenanceFile>, told: &Told) -> Option<String> {
+    let file = file?;
+    let error = file.write(&told.maintenance).err()?;
+    let path = file.path().display();
+    tracing::warn!(%error, %path, "maintenance is not kept for the next start");
+    Some(format!("it is not kept for the next start of the agent: write {path}: {error}"))
 }
 
 /// What an event says about a test.
