@@ -97,6 +97,7 @@ impl<W> Console<W> {
             | EventKind::PauseEntered { .. }
             | EventKind::PauseLeft { .. }
             | EventKind::UndoDropped { .. }
+            | EventKind::UndoWaits { .. }
             | EventKind::Blinded { .. }
             | EventKind::Sighted
             | EventKind::ReadFailed { .. }
@@ -203,6 +204,7 @@ fn sentence(kind: &EventKind, direction: Option<Direction>) -> Option<(&'static 
         EventKind::MaintenanceBegun { .. } => ("maint", "maintenance: nothing is begun".into()),
         EventKind::MaintenanceEnded { .. } => ("maint", "maintenance is over".into()),
         EventKind::UndoDropped { .. } => ("undo", "no longer ours to take back".into()),
+        EventKind::UndoWaits { .. } => ("undo", "waits for its device to come back".into()),
         EventKind::Blinded { reason } => ("blind", format!("cannot be judged: {}", reason.label())),
         EventKind::Sighted => ("sight", "can be judged again".into()),
         EventKind::ReadFailed { error } => ("read", error.clone()),

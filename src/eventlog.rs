@@ -143,6 +143,9 @@ fn print(event: &Event) {
                 UndoResult::Done => line!(event, "undo done", action_id, action, test, cause),
             }
         }
+        EventKind::UndoWaits { action } => {
+            line!(event, "undo waits for its device", action_id = action.0)
+        }
         EventKind::UndoDropped { action } => line!(event, "undo dropped", action_id = action.0),
         EventKind::Acknowledged => line!(event, "acknowledged"),
     }

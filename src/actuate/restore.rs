@@ -24,8 +24,10 @@ pub struct Restored {
 pub enum RestoreEnd {
     /// It was tried.
     Undone(UndoResult, Option<String>),
-    /// There is no such port; or there is one, and its device is a new one. Nothing was changed there.
-    NoSuchDevice,
+    /// There is no such port now. It stays owed, for the device may be lent to a container.
+    Absent,
+    /// There is one, and its device is a new one: nothing was changed there, and nothing is owed.
+    AnotherDevice,
 }
 
 impl Restored {
@@ -54,7 +56,7 @@ pub fn restore(
         for owed in durable.take_owed(identity, &names) {
             let netdev = identity.netdev.clone();
             let end = if owed.is_of_another_device(identity) {
-                RestoreEnd::NoSuchDevice
+                RestoreEnd::AnotherDevice
             } else {
                 undo(node, seen, owed.undo.clone())
             };
@@ -63,13 +65,12 @@ pub fn restore(
             restored.push(one);
         }
     }
-    let gone = std::mem::take(&mut durable.owed).into_iter();
-    restored.extend(gone.map(|owed| Restored {
-        netdev: owed.port.netdev,
-        undo: owed.undo,
-        end: RestoreEnd::NoSuchDevice,
+    restored.extend(durable.owed.iter().map(|owed| Restored {
+        netdev: owed.port.netdev.clone(),
+        undo: owed.undo.clone(),
+        end: RestoreEnd::Absent,
     }));
-    durable.owed = left;
+    durable.owed.extend(left);
     Ok((restored, journal.store(&durable, 0)))
 }
 
@@ -189,8 +190,8 @@ mod tests {
     }
 
     #[test]
-    fn a_device_that_came_back_and_one_that_is_gone_are_owed_nothing() {
-        assert_eq!(restored(node(8, 0, false), owed("eth0")), (RestoreEnd::NoSuchDevice, 0, 0));
-        assert_eq!(restored(node(7, 0, false), owed("eth1")), (RestoreEnd::NoSuchDevice, 0, 0));
+    fn a_device_that_came_back_as_another_is_owed_nothing_and_one_that_is_away_still_is() {
+        assert_eq!(restored(node(8, 0, false), owed("eth0")), (RestoreEnd::AnotherDevice, 0, 0));
+        assert_eq!(restored(node(7, 0, false), owed("eth1")), (RestoreEnd::Absent, 0, 1));
     }
 }

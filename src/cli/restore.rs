@@ -72,7 +72,8 @@ fn settings(args: &RestoreArgs) -> anyhow::Result<Config> {
 fn line(one: &Restored) -> String {
     let steps = one.undo.ops.iter().map(|step| step.op.to_string()).collect::<Vec<_>>().join(", ");
     let end = match &one.end {
-        RestoreEnd::NoSuchDevice => "nothing to do, the device is gone or is a new one".to_owned(),
+        RestoreEnd::Absent => "the device is not there; it stays owed until it is".to_owned(),
+        RestoreEnd::AnotherDevice => "nothing to do, the device is a new one".to_owned(),
         RestoreEnd::Undone(result, why) => {
             let result = match result {
                 UndoResult::Done => "done",

@@ -57,8 +57,10 @@ impl Durable {
     /// of all ports there are, since a name that another port bears is no name of before.
     pub fn take_owed(&mut self, identity: &PortIdentity, present: &[PortName]) -> Vec<Owed> {
         let name = PortName::of(identity);
-        let is_own = |port: &PortName| *port == name || (port.is_renamed(&name) && !present.contains(port));
-        let (own, others) = std::mem::take(&mut self.owed).into_iter().partition(|owed| is_own(&owed.port));
+        // Several ports may stand at one address: where the number is known, it decides.
+        let renamed = |owed: &Owed| owed.port.is_renamed(&name) && !owed.is_of_another_device(identity);
+        let is_own = |owed: &Owed| owed.port == name || (renamed(owed) && !present.contains(&owed.port));
+        let (own, others) = std::mem::take(&mut self.owed).into_iter().partition(is_own);
         self.owed = others;
         own
     }

@@ -191,6 +191,11 @@ pub enum EventKind {
         /// Its action's number.
         action: ActionId,
     },
+    /// The device of an undo is gone: it is taken back when the same device is there again.
+    UndoWaits {
+        /// Its action's number.
+        action: ActionId,
+    },
     /// A port, or one queue of it, cannot be judged any more.
     Blinded {
         /// Why.
@@ -333,6 +338,7 @@ impl EventKind {
             Self::ActionEnded { .. } => "action_ended",
             Self::UndoEnded { .. } => "undo_ended",
             Self::UndoDropped { .. } => "undo_dropped",
+            Self::UndoWaits { .. } => "undo_waits",
             Self::Blinded { .. } => "blinded",
             Self::Sighted => "sighted",
             Self::ReadFailed { .. } => "read_failed",
@@ -363,6 +369,7 @@ impl EventKind {
             | Self::UndoEnded { result: UndoResult::Foreign, .. }
             | Self::ReadFailed { .. }
             | Self::UndoDropped { .. }
+            | Self::UndoWaits { .. }
             | Self::DetectRaised { .. }
             | Self::NotArmed { .. } => Level::Warn,
             Self::ActionEnded { put_back: PutBack::Failed, .. }

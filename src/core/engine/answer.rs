@@ -223,7 +223,7 @@ impl Engine {
                 maintenance: self.in_maintenance(port, now),
                 foreign_owner: plan.kind == ActionKind::PfcOff && port.owner == DcbOwner::Other,
                 bond_alone: self.is_alone_in_bond(port),
-                in_band: port.in_band,
+                in_band: self.in_band.contains(&key),
             },
             node: self.node_facts(key, now),
             guard: self.guard_facts(queues(), now),

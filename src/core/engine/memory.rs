@@ -5,12 +5,13 @@ use crate::durable::{Durable, Owed, PortName, QueueMemory, Spent};
 use crate::event::{EventKind, PhaseName};
 use crate::ids::{ActionId, PortKey};
 use crate::input::JournalState;
-use crate::phase::{Class, Locked, Phase, Undoing};
+use crate::phase::{Locked, Phase, Undoing};
 use crate::policy::BUDGET_WINDOW;
 use crate::units::MonoTime;
 
 use super::Engine;
 use super::actions::Action;
+use super::queue::Resumption;
 
 impl Engine {
     /// What the journal has to hold now, also for ports that have not appeared yet.
@@ -76,7 +77,9 @@ impl Engine {
         for memory in queues {
             self.remember(key, memory, now);
         }
-        for owed in self.unclaimed.take_owed(&identity, &[]) {
+        let others =
+            self.ports.values().map(|port| PortName::of(&port.identity)).filter(|other| *other != name);
+        for owed in self.unclaimed.take_owed(&identity, &others.collect::<Vec<_>>()) {
             if owed.is_of_another_device(&identity) {
                 self.emit_port(now, key, EventKind::UndoDropped { action: owed.undo.id });
             } else {
@@ -128,11 +131,8 @@ impl Engine {
         let Some(port) = self.ports.get_mut(&key) else { return };
         let state = &mut port.queues[index];
         state.mitigated = memory.mitigated;
-        state.resumes = memory.storm_since;
-        if memory.storm_class == Some(Class::Blocked) {
-            // Somebody wanted to send when it began, and while it lasts nothing can show that again.
-            state.track.recall_demand(now);
-        }
+        state.resumes =
+            memory.storm_since.map(|since| Resumption::new(since, memory.storm_class, now, &state.rule));
         let longest = now + state.rule.lock_for;
         if let Some(locked) = memory.locked.filter(|locked| locked.until > now) {
             // A storm that was open is found again, and goes on from where it began.

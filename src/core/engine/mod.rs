@@ -65,6 +65,9 @@ pub struct Engine {
     journal_writable: bool,
     seed: u64,
     guard: Option<GuardAnswer>,
+    /// Ports that carry a default route.
+    #[serde(default)]
+    in_band: Vec<PortKey>,
     #[serde(default)]
     maintenance: Vec<Maintained>,
     stopping: Stopping,
@@ -96,6 +99,7 @@ impl Engine {
             journal_writable: false,
             seed: 0,
             guard: None,
+            in_band: Vec::new(),
             maintenance: Vec::new(),
             stopping: Stopping::No,
             next_action: 1,

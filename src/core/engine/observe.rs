@@ -2,7 +2,7 @@
 
 use crate::action::ActionKind;
 use crate::delta::Gap;
-use crate::durable::PortName;
+use crate::durable::{Owed, PortName};
 use crate::event::EventKind;
 use crate::ids::PortKey;
 use crate::input::{BoundPort, PortDcb, PortHealth, PortLink, PortPause, ReadFailed, Reading};
@@ -115,7 +115,8 @@ impl Engine {
                     let queue = &mut port.queues[index];
                     queue.blind = None;
                     let windows = queue.windows;
-                    let evidence = queue.track.observe(&sample, &windows);
+                    let mut evidence = queue.track.observe(&sample, &windows);
+                    queue.resume(&mut evidence, at);
                     queue.accounts.note_share(at, evidence.share);
                     queue.evidence = Some(evidence);
                     let trigger = if alone { queue.trigger(&evidence, at) } else { Trigger::Clear };
@@ -366,26 +367,33 @@ impl Engine {
     }
 
     pub(super) fn route(&mut self, in_band: &[PortKey]) {
-        for (key, port) in &mut self.ports {
-            port.in_band = in_band.contains(key);
-        }
+        // Told perhaps before the ports are known: they introduce themselves on threads of their own.
+        self.in_band = in_band.to_vec();
     }
 
-    /// A device that is gone takes everything along, also what was owed to it.
+    /// A device that is gone takes everything along but what is owed to it: it may only have been lent to a container.
+    /// Which device it was is known by the kernel's number; without one, nothing could tell it from another.
     pub(super) fn gone(&mut self, key: PortKey, now: MonoTime) {
         let Some(port) = self.ports.get(&key) else { return };
+        let (name, ifindex) = (PortName::of(&port.identity), port.identity.ifindex);
         for index in 0..port.queues.len() {
             if self.ports[&key].queues[index].phase.open_storm().is_some() {
                 self.close_storm(key, index, EndReason::Gone, now);
             }
         }
-        let owed = self.actions.values().filter(|action| action.port == key).map(|action| action.id);
-        for action in owed.collect::<Vec<_>>() {
-            self.actions.remove(&action);
-            self.emit_port(now, key, EventKind::UndoDropped { action });
+        let owing = self.actions.values().filter(|action| action.port == key).map(|action| action.id);
+        for action in owing.collect::<Vec<_>>() {
+            let undo = self.actions.remove(&action).and_then(|action| action.owed());
+            let Some(undo) = undo.filter(|_| ifindex.is_some()) else {
+                self.emit_port(now, key, EventKind::UndoDropped { action });
+                continue;
+            };
+            self.unclaimed.owed.push(Owed { port: name.clone(), ifindex, undo });
+            self.emit_port(now, key, EventKind::UndoWaits { action });
         }
         self.emit_port(now, key, EventKind::PortRemoved);
         self.ports.remove(&key);
+        self.in_band.retain(|port| *port != key);
         self.revision += 1;
     }
 }

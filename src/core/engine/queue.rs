@@ -44,9 +44,28 @@ pub(super) struct QueueState {
     /// The open storm: its number, and when the pause began.
     pub(super) storm: Option<(StormId, MonoTime)>,
     /// A storm that was open when an earlier run ended.
-    pub(super) resumes: Option<MonoTime>,
+    pub(super) resumes: Option<Resumption>,
     pub(super) accounts: Accounts,
     pub(super) milder: Milder,
+}
+
+/// A storm of an earlier run, which goes on if it has not ended meanwhile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Resumption {
+    /// When its pause began.
+    pub(super) since: MonoTime,
+    /// It has ended if no reading is blocked until then.
+    until: MonoTime,
+    /// Somebody wanted to send when it began. While it lasts nothing can show that again.
+    demand: Demand,
+}
+
+impl Resumption {
+    /// A storm since `since`, of which nothing was seen before `now`.
+    pub(super) fn new(since: MonoTime, class: Option<Class>, now: MonoTime, rule: &Rule) -> Self {
+        let demand = if class == Some(Class::Blocked) { Demand::Known } else { Demand::Unknown };
+        Self { since, until: now + rule.restore, demand }
+    }
 }
 
 /// Whether the source is fast enough for the `detect` that was set for this port by name.
@@ -180,6 +199,19 @@ impl QueueState {
         let window = self.rule.lock_window;
         self.mitigated.retain(|at| now.since(*at) <= window);
         self.mitigated.push(now);
+    }
+
+    /// Goes on with a storm of an earlier run, or forgets it when it has ended.
+    pub(super) fn resume(&mut self, evidence: &mut Evidence, at: MonoTime) {
+        let Some(resumption) = &mut self.resumes else { return };
+        if evidence.blocked {
+            resumption.until = at + self.rule.restore;
+            if resumption.demand == Demand::Known {
+                evidence.demand = Demand::Known;
+            }
+        } else if at >= resumption.until {
+            self.resumes = None;
+        }
     }
 
     /// What a reading means for the phase.

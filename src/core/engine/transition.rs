@@ -96,6 +96,7 @@ impl Engine {
         // A storm that was open when the agent was restarted, and has not ended meanwhile, is still the same.
         let resumes = queue.resumes.take();
         let evidence = queue.evidence;
+        let resumes = resumes.map(|resumption| resumption.since);
         let since = resumes.unwrap_or(onset.since);
         queue.storm = Some((storm, since));
         queue.ask_at = Some(now);

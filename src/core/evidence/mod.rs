@@ -219,11 +219,6 @@ impl Track {
         due
     }
 
-    /// Takes it that somebody wanted to send at `at`, as an earlier run of the agent has seen.
-    pub fn recall_demand(&mut self, at: MonoTime) {
-        self.last_packet = self.last_packet.max(Some(at));
-    }
-
     /// Sent pause is its own evidence; received pause hurts only who wants to send.
     fn demand(&self, sample: &Sample, windows: &Windows) -> Demand {
         if windows.direction == Direction::Tx {

@@ -4,6 +4,7 @@ use super::*;
 use crate::action::{ActionResult, Op, UndoResult};
 use crate::input::{GuardAnswer, Maintenance, PortHealth, PortPause};
 use crate::phase::Class;
+use crate::policy::Veto;
 use crate::units::Priority;
 
 fn storm(bench: &mut Bench) {
@@ -391,6 +392,68 @@ fn a_storm_whose_action_was_never_begun_goes_on_and_so_does_its_demand() {
     assert_eq!(detected, Some((true, Class::Blocked)));
     let storms = next.engine.snapshot(next.now).ports[0].queues.iter().map(|queue| queue.storms).sum::<u64>();
     assert_eq!(storms, 0, "it was counted before");
+}
+
+#[test]
+fn a_storm_that_ended_while_no_agent_ran_is_not_gone_on_with() {
+    let durable = left_by_a_run("");
+    let id = durable.owed[0].undo.id;
+    let mut next = gentle(acting(&[ActionKind::PfcOff]));
+    next.now = next.now + Duration::from_secs(10);
+    next.tell(Input::Journal(Box::new(JournalState { durable, writable: true, ..JournalState::default() })));
+    next.report(id, Outcome::Undone(UndoResult::NotNeeded));
+    next.run(40, BUSY);
+    storm(&mut next);
+    let resumed = next.events.iter().find_map(|event| match event.kind {
+        EventKind::StormDetected { resumed, .. } => Some(resumed),
+        _ => None,
+    });
+    assert_eq!(resumed, Some(false));
+}
+
+/// Ports introduce themselves on threads of their own.
+#[test]
+fn a_port_that_is_told_of_after_its_default_route_keeps_its_link() {
+    let mut settings = acting(&[ActionKind::LinkBounce]);
+    settings.disruption_max = Disruption::Device;
+    let mut bench = Bench::new("mlx5_core", settings);
+    bench.tell(Input::Gone(PORT));
+    bench.tell(Input::Route(vec![PORT]));
+    bench.bind("mlx5_core");
+    bench.tell(Input::Link(bench.link(Some(true))));
+    bench.run(20, BUSY);
+    storm(&mut bench);
+    let in_band = |event: &Event| matches!(event.kind, EventKind::ActionVetoed { reason: Veto::InBand, .. });
+    assert!(bench.events.iter().any(in_band), "{:?}", bench.events);
+}
+
+#[test]
+fn a_device_that_comes_back_the_same_is_undone_and_another_one_is_not() {
+    for (ifindex, orders, left) in [(7, 1, 1), (8, 0, 0)] {
+        let mut bench = gentle(acting(&[ActionKind::PfcOff]));
+        bench.engine.ports.get_mut(&PORT).unwrap().identity.ifindex = Some(7);
+        storm(&mut bench);
+        let id = only_plan(&bench).id;
+        bench.succeed(id);
+        bench.orders.clear();
+        bench.tell(Input::Gone(PORT));
+        assert_eq!(bench.engine.durable().owed.len(), 1, "it may only be lent");
+        let identity = PortIdentity {
+            netdev: "eth0".into(),
+            driver: "mlx5_core".into(),
+            ifindex: Some(ifindex),
+            ..PortIdentity::default()
+        };
+        bench.tell(Input::Bound(BoundPort {
+            port: PortKey(1),
+            identity,
+            layout: Vec::new(),
+            refresh: None,
+            actions: ActionKind::ALL.to_vec(),
+            unsupported: Vec::new(),
+        }));
+        assert_eq!((bench.orders.len(), bench.engine.durable().owed.len()), (orders, left), "{ifindex}");
+    }
 }
 
 #[test]

@@ -113,6 +113,7 @@ impl Judge {
             | EventKind::ActionPlanned { .. }
             | EventKind::ActionVetoed { .. }
             | EventKind::UndoDropped { .. }
+            | EventKind::UndoWaits { .. }
             | EventKind::Blinded { .. }
             | EventKind::Sighted
             | EventKind::ReadFailed { .. }
