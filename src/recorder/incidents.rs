@@ -6,9 +6,11 @@
 
 use std::collections::{BTreeSet, VecDeque};
 use std::fs;
+use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use rocewatch_core::action::{Order, Purpose};
@@ -65,7 +67,8 @@ pub struct Incidents {
     /// The files that are being closed.
     closing: Vec<std::thread::JoinHandle<()>>,
     stats: Arc<AgentStats>,
-    told: bool,
+    /// Whether it was told that no file can be made, and none could be made since.
+    told: Arc<AtomicBool>,
 }
 
 impl Incidents {
@@ -81,7 +84,7 @@ impl Incidents {
             open: None,
             closing: Vec::new(),
             stats,
-            told: false,
+            told: Arc::default(),
         }
     }
 
@@ -108,7 +111,7 @@ impl Incidents {
     ) {
         if let Some(open) = &mut self.open {
             storms(effects).for_each(|event| open.note(&self.folder, event));
-            write(&mut open.writer, at, input, effects);
+            lines_of(at, input, effects).for_each(|line| open.writer.write(&line));
             self.close_if_over(at, engine);
             return;
         }
@@ -120,39 +123,30 @@ impl Incidents {
         }
     }
 
+    /// Only hands over what was kept: a disk that hangs, or a minute of lines, holds up no decision.
     fn begin(&mut self, at: MonoTime, first: &Event, effects: &[Effect], config: &str) {
-        let segments = std::mem::take(&mut self.segments);
-        match self.make(at, first) {
-            Ok(mut open) => {
-                self.told = false;
+        let beginning = beginning(std::mem::take(&mut self.segments), config.into());
+        let part = path_of(&self.folder, first).with_extension("part");
+        let failed = self.failed();
+        match LineWriter::create_aside(part.clone(), beginning, failed.clone(), Arc::clone(&self.stats)) {
+            Ok(writer) => {
+                let mut open = Open { writer, began: at, quiet_since: None, part, names: Vec::new() };
                 storms(effects).for_each(|event| open.note(&self.folder, event));
-                if let Some(first) = segments.front() {
-                    let engine = Some(Box::new(first.engine.clone()));
-                    open.writer.write(&Line::Header(Box::new(header(config, &first.engine, engine))));
-                }
-                for (at, input, effects) in
-                    segments.into_iter().flat_map(|segment| segment.lines.into_lines())
-                {
-                    write(&mut open.writer, at, input, &effects);
-                }
                 self.open = Some(open);
             }
-            Err(error) => {
-                self.stats.recorder.incidents_failed.one();
-                if !std::mem::replace(&mut self.told, true) {
-                    tracing::warn!(folder = %self.folder.display(), %error, "no incident can be written");
-                }
-            }
+            Err(error) => failed(error),
         }
     }
 
-    fn make(&self, at: MonoTime, event: &Event) -> std::io::Result<Open> {
-        fs::create_dir_all(&self.folder)?;
-        let path = path_of(&self.folder, event);
-        let part = path.with_extension("part");
-        let writer = LineWriter::create(&part, Arc::clone(&self.stats))?;
-        let names = vec![((event.place.clone(), purpose(event)), path)];
-        Ok(Open { writer, began: at, quiet_since: None, part, names })
+    /// What is to be done when no file can be made. Of several in a row the first is told.
+    fn failed(&self) -> impl FnOnce(io::Error) + Clone + Send + use<> {
+        let (folder, stats, told) = (self.folder.clone(), Arc::clone(&self.stats), Arc::clone(&self.told));
+        move |error| {
+            stats.recorder.incidents_failed.one();
+            if !told.swap(true, Ordering::Relaxed) {
+                tracing::warn!(folder = %folder.display(), %error, "no incident can be written");
+            }
+        }
     }
 
     fn close_if_over(&mut self, at: MonoTime, engine: &Engine) {
@@ -167,8 +161,12 @@ impl Incidents {
     fn close(&mut self) {
         let Some(open) = self.open.take() else { return };
         let (stats, limits, folder) = (Arc::clone(&self.stats), self.limits, self.folder.clone());
+        let told = Arc::clone(&self.told);
         let work = move || {
-            open.writer.finish();
+            if !open.writer.finish() {
+                return;
+            }
+            told.store(false, Ordering::Relaxed);
             let mut last = open.part.clone();
             for (index, (_, path)) in open.names.iter().enumerate() {
                 let named = if index == 0 { fs::rename(&last, path) } else { fs::hard_link(&last, path) };
@@ -236,11 +234,20 @@ fn path_of(folder: &Path, event: &Event) -> PathBuf {
     folder.join(format!("incident-{when}-{:06}-{netdev}{queue}{direction}{test}.jsonl", event.seq))
 }
 
-fn write(writer: &mut LineWriter, at: MonoTime, input: Box<Input>, effects: &[Effect]) {
-    writer.write(&Line::Input { at, input });
-    if !effects.is_empty() {
-        writer.write(&Line::Effects { effects: effects.to_vec() });
-    }
+/// The lines that a file begins with: the engine as it was before the oldest that is kept, and what it took since.
+fn beginning(segments: VecDeque<Segment>, config: String) -> impl Iterator<Item = Line> + Send {
+    segments.into_iter().enumerate().flat_map(move |(index, Segment { engine, lines, .. })| {
+        let checkpoint = (index == 0)
+            .then(|| Line::Header(Box::new(header(&config, &engine, Some(Box::new(engine.clone()))))));
+        checkpoint
+            .into_iter()
+            .chain(lines.into_lines().flat_map(|(at, input, effects)| lines_of(at, input, &effects)))
+    })
+}
+
+fn lines_of(at: MonoTime, input: Box<Input>, effects: &[Effect]) -> impl Iterator<Item = Line> + use<> {
+    let led_to = (!effects.is_empty()).then(|| Line::Effects { effects: effects.to_vec() });
+    std::iter::once(Line::Input { at, input }).chain(led_to)
 }
 
 /// A file that an earlier run could not finish is a recording that ends early. Left aside, each crash in a storm would
