@@ -61,13 +61,13 @@ impl Inbox {
     /// The first, at its instant: no later than `now`, and no later than a reading that waits behind it.
     fn take(&mut self, now: MonoTime) -> Option<(MonoTime, Input)> {
         let input = self.waiting.pop_front()?;
-        let at = match &input {
-            Input::Reading(reading) => {
-                self.readings -= 1;
-                now.min(reading.at + reading.took / 2).max(now.before(BEHIND_MAX))
-            }
-            _ if self.readings > 0 => self.last,
-            _ => now,
+        let at = if let Input::Reading(reading) = &input {
+            self.readings -= 1;
+            now.min(reading.at + reading.took / 2).max(now.before(BEHIND_MAX))
+        } else if self.readings > 0 {
+            self.last
+        } else {
+            now
         };
         self.last = self.last.max(at);
         Some((self.last, input))

@@ -5,7 +5,7 @@ use crate::durable::{Durable, Owed, PortName, QueueMemory, Spent};
 use crate::event::{EventKind, PhaseName};
 use crate::ids::{ActionId, PortKey};
 use crate::input::JournalState;
-use crate::phase::{Locked, Phase, Undoing};
+use crate::phase::{EndReason, Locked, Phase, Undoing};
 use crate::policy::BUDGET_WINDOW;
 use crate::units::MonoTime;
 
@@ -108,6 +108,32 @@ impl Engine {
         if let Some(from) = before {
             self.emit_port(now, key, EventKind::PortRenamed { from });
         }
+    }
+
+    /// A device that is gone takes everything along but what is owed to it: it may only have been lent to a container.
+    /// Which device it was is known by the kernel's number; without one, nothing could tell it from another.
+    pub(super) fn gone(&mut self, key: PortKey, now: MonoTime) {
+        let Some(port) = self.ports.get(&key) else { return };
+        let (name, ifindex) = (PortName::of(&port.identity), port.identity.ifindex);
+        for index in 0..port.queues.len() {
+            if self.ports[&key].queues[index].phase.open_storm().is_some() {
+                self.close_storm(key, index, EndReason::Gone, now);
+            }
+        }
+        let owing = self.actions.values().filter(|action| action.port == key).map(|action| action.id);
+        for action in owing.collect::<Vec<_>>() {
+            let undo = self.actions.remove(&action).and_then(|action| action.owed());
+            let Some(undo) = undo.filter(|_| ifindex.is_some()) else {
+                self.emit_port(now, key, EventKind::UndoDropped { action });
+                continue;
+            };
+            self.unclaimed.owed.push(Owed { port: name.clone(), ifindex, undo });
+            self.emit_port(now, key, EventKind::UndoWaits { action });
+        }
+        self.emit_port(now, key, EventKind::PortRemoved);
+        self.ports.remove(&key);
+        self.in_band.retain(|port| *port != key);
+        self.revision += 1;
     }
 
     fn owe(&mut self, key: PortKey, owed: Owed, now: MonoTime) {

@@ -2,11 +2,11 @@
 
 use crate::action::ActionKind;
 use crate::delta::Gap;
-use crate::durable::{Owed, PortName};
+use crate::durable::PortName;
 use crate::event::EventKind;
 use crate::ids::PortKey;
 use crate::input::{BoundPort, PortDcb, PortHealth, PortLink, PortPause, ReadFailed, Reading};
-use crate::phase::{EndReason, Phase};
+use crate::phase::Phase;
 use crate::settings::Settings;
 use crate::trigger::{By, Trigger};
 use crate::units::{MonoTime, Queue};
@@ -369,32 +369,6 @@ impl Engine {
     pub(super) fn route(&mut self, in_band: &[PortKey]) {
         // Told perhaps before the ports are known: they introduce themselves on threads of their own.
         self.in_band = in_band.to_vec();
-    }
-
-    /// A device that is gone takes everything along but what is owed to it: it may only have been lent to a container.
-    /// Which device it was is known by the kernel's number; without one, nothing could tell it from another.
-    pub(super) fn gone(&mut self, key: PortKey, now: MonoTime) {
-        let Some(port) = self.ports.get(&key) else { return };
-        let (name, ifindex) = (PortName::of(&port.identity), port.identity.ifindex);
-        for index in 0..port.queues.len() {
-            if self.ports[&key].queues[index].phase.open_storm().is_some() {
-                self.close_storm(key, index, EndReason::Gone, now);
-            }
-        }
-        let owing = self.actions.values().filter(|action| action.port == key).map(|action| action.id);
-        for action in owing.collect::<Vec<_>>() {
-            let undo = self.actions.remove(&action).and_then(|action| action.owed());
-            let Some(undo) = undo.filter(|_| ifindex.is_some()) else {
-                self.emit_port(now, key, EventKind::UndoDropped { action });
-                continue;
-            };
-            self.unclaimed.owed.push(Owed { port: name.clone(), ifindex, undo });
-            self.emit_port(now, key, EventKind::UndoWaits { action });
-        }
-        self.emit_port(now, key, EventKind::PortRemoved);
-        self.ports.remove(&key);
-        self.in_band.retain(|port| *port != key);
-        self.revision += 1;
     }
 }
 
