@@ -17,7 +17,7 @@ use crate::sys::devlink::{Devlink, Reporter};
 use crate::sys::ethtool::{Ethtool, EthtoolError};
 use crate::sys::ethtool_genl::EthtoolNetlink;
 use crate::sys::ethtool_replies::PauseState;
-use crate::sys::netdev::{BusDevice, NetdevName};
+use crate::sys::netdev::BusDevice;
 use crate::sys::netlink::NetlinkError;
 use crate::sys::renames::Names;
 use crate::sys::rtnl::{AdminState, Rtnl};
@@ -99,19 +99,27 @@ impl KernelPort {
     }
 
     fn prevention_timeout(&self) -> Result<Option<u16>, String> {
-        self.with_limit(Ethtool::prevention_timeout)
+        self.with_limit(|names, ethtool| {
+            names.while_named(self.ifindex, |name| ethtool.prevention_timeout(name))
+        })
+    }
+
+    fn set_prevention_timeout(&self, ms: u16) -> Result<(), String> {
+        self.with_limit(|names, ethtool| {
+            names.set_named(self.ifindex, |name| ethtool.set_prevention_timeout(name, ms))
+        })
     }
 
     fn with_limit<T>(
         &self,
-        mut ask: impl FnMut(&Ethtool, NetdevName) -> Result<T, EthtoolError>,
+        ask: impl FnOnce(&Names, &Ethtool) -> Option<Result<T, EthtoolError>>,
     ) -> Result<T, String> {
         let mut sockets = self.sockets();
         let open = || -> Result<_, EthtoolError> {
             Ok((Names::open().map_err(|source| EthtoolError::Open { source })?, Ethtool::open()?))
         };
         let (names, ethtool) = opened(&mut sockets.limit, open)?;
-        match names.while_named(self.ifindex, |name| ask(ethtool, name)) {
+        match ask(names, ethtool) {
             Some(answer) => told(answer),
             None => Err("the device is gone".into()),
         }
@@ -194,9 +202,7 @@ impl Machine for KernelPort {
             }),
             // Whoever owns the mask by now: what we took out is put back.
             Op::PfcEnable(on) => self.change_pfc(|now| Ok(now.pfc.unwrap_or_default() | on.0)),
-            Op::PreventionTimeout(ms) => {
-                self.with_limit(|ethtool, name| ethtool.set_prevention_timeout(name, *ms))
-            }
+            Op::PreventionTimeout(ms) => self.set_prevention_timeout(*ms),
             Op::Pause(pause) => self.set_pause(*pause),
             Op::DevlinkRecover(name) => self.recover(name),
             Op::LinkDown => self.set_link(AdminState::Down),

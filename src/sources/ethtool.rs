@@ -81,6 +81,7 @@ fn read_error(error: &EthtoolError) -> ReadError {
         EthtoolError::Open { .. }
         | EthtoolError::NoSuchDevice { .. }
         | EthtoolError::Detached { .. }
+        | EthtoolError::Renamed(_)
         | EthtoolError::TooManyStats { .. }
         | EthtoolError::Failed { .. } => {
             let what = super::with_causes(error);

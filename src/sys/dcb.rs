@@ -12,7 +12,7 @@ use netlink_sys::protocols::NETLINK_ROUTE;
 use super::netdev::NetdevName;
 use super::netlink::{Netlink, NetlinkError, Request};
 use super::netlink_wire::{Malformed, attributes, put_attribute, put_nest, put_text, u32_of};
-use super::renames::Names;
+use super::renames::{Names, Renamed};
 use super::uapi::*;
 
 /// A socket for questions about DCB. One per asking thread.
@@ -109,13 +109,19 @@ impl Dcb {
         change: impl Fn(&DcbSettings) -> Result<u8, NetlinkError>,
     ) -> Result<(), NetlinkError> {
         let netlink = &mut self.netlink;
+        let gone = || NetlinkError::gone(SET);
+        let asked = self.names.while_named(ifindex, |name| (name, ask(netlink, name)));
+        let (asked, told) = asked.ok_or_else(gone)?;
+        let (settings, pfc) = told?.unwrap_or_default();
+        let mut pfc = pfc.ok_or_else(|| NetlinkError::unsupported(SET))?;
+        pfc[IEEE_PFC_EN] = change(&settings)?;
         let set = |name| {
-            let (settings, pfc) = ask(netlink, name)?.unwrap_or_default();
-            let mut pfc = pfc.ok_or_else(|| NetlinkError::unsupported(SET))?;
-            pfc[IEEE_PFC_EN] = change(&settings)?;
+            if name != asked {
+                return Err(Renamed.into());
+            }
             tell(netlink, name, &pfc)
         };
-        self.names.while_named(ifindex, set).unwrap_or(Err(NetlinkError::gone(SET)))
+        self.names.set_named(ifindex, set).ok_or_else(gone)?
     }
 }
 

@@ -13,6 +13,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, netdevice, socket_with
 use super::ethtool_answer as answer;
 use super::ethtool_ioctl::{Query, STATS_MAX, ask};
 use super::netdev::NetdevName;
+use super::renames::Renamed;
 use super::uapi::*;
 
 /// A socket for ethtool requests, and the buffer that readings of statistics reuse. One per reading thread.
@@ -206,6 +207,9 @@ pub enum EthtoolError {
         /// What was asked, as the kernel's headers call it.
         command: &'static str,
     },
+    /// The device was renamed meanwhile: whether it was set, and which device was, is not known.
+    #[error(transparent)]
+    Renamed(#[from] Renamed),
     /// The device is there but detached, as during a reset. It passes: keep what belongs to it and call it stale.
     #[error("{netdev} is detached, as during a reset: no answer to {command} for now")]
     Detached {
@@ -268,7 +272,7 @@ impl EthtoolError {
             Self::Open { source } | Self::Failed { source, .. } => source.raw_os_error(),
             Self::NoSuchDevice { .. } | Self::Detached { .. } => Some(Errno::NODEV.raw_os_error()),
             Self::Unsupported { .. } => Some(Errno::OPNOTSUPP.raw_os_error()),
-            Self::CountChanged { .. } | Self::TooManyStats { .. } => None,
+            Self::Renamed(_) | Self::CountChanged { .. } | Self::TooManyStats { .. } => None,
         }
     }
 }

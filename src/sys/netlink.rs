@@ -11,6 +11,7 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv, sockopt};
 
 use super::netlink_wire::{Malformed, Meaning, Refusal, frames};
+use super::renames::Renamed;
 use super::uapi::*;
 
 /// Twice what the kernel fills at most with one part of a list (`netlink_dump`, 32 KiB).
@@ -307,6 +308,9 @@ pub enum NetlinkError {
         /// What is wrong with it.
         source: Malformed,
     },
+    /// Its device was renamed meanwhile: whether it was set, and which device was, is not known.
+    #[error(transparent)]
+    Renamed(#[from] Renamed),
     /// A datagram did not fit.
     #[error("answer to {request} has a part of {len} bytes, expected at most {RECEIVE_LEN}")]
     TooLong {
@@ -378,6 +382,7 @@ impl NetlinkError {
             | Self::TooLong { .. }
             | Self::Unheard { .. }
             | Self::NotOwner { .. }
+            | Self::Renamed(_)
             | Self::Unsteady { .. } => None,
         }
     }
