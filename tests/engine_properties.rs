@@ -233,8 +233,9 @@ fn any_report() -> impl Strategy<Value = Report> {
                 [usize::from(result)],
         )
     });
-    (prop_oneof![acted, undone], option::of(any_text()))
-        .prop_map(|(outcome, reason)| Report { outcome, reason })
+    (prop_oneof![acted, undone], option::of(any_text()), option::of(any::<u16>())).prop_map(
+        |(outcome, reason, prevention_timeout_ms)| Report { outcome, reason, prevention_timeout_ms },
+    )
 }
 
 fn any_op() -> impl Strategy<Value = Op> {

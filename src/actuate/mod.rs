@@ -165,7 +165,7 @@ fn failed(kind: OrderKind, reason: &str) -> Report {
         OrderKind::Undo => Outcome::Undone(UndoResult::Failed),
         OrderKind::Do => Outcome::Acted { result: ActionResult::Failed, put_back: PutBack::NotNeeded },
     };
-    Report { outcome, reason: Some(reason.to_owned()) }
+    Report::new(outcome, Some(reason.to_owned()))
 }
 
 fn carry_out(

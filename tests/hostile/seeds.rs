@@ -199,7 +199,7 @@ fn storm() -> (Told, Vec<(MonoTime, Input, Vec<Effect>)>) {
 fn others(now: MonoTime) -> Vec<Input> {
     let port = PortKey(0);
     let outcome = Outcome::Acted { result: ActionResult::Ok, put_back: PutBack::NotNeeded };
-    let report = Report { outcome, reason: None };
+    let report = Report::new(outcome, None);
     vec![
         Input::Outcome(Ended { action: ActionId(1), report }),
         Input::ReadFailed(ReadFailed { port, error: "EIO".into() }),

@@ -127,7 +127,7 @@ impl Node {
             let Order::Do(plan) = order else { continue };
             let outcome = Outcome::Acted { result: ActionResult::Ok, put_back: PutBack::NotNeeded };
             self.now = self.now + Duration::from_millis(20);
-            let report = Report { outcome, reason: None };
+            let report = Report::new(outcome, None);
             self.tell(Input::Outcome(Ended { action: plan.id, report }));
         }
     }

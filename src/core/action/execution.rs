@@ -82,6 +82,18 @@ pub struct Report {
     /// Why, where it is not obvious.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// The limit on sent pause, milliseconds, if the plan was made from another one: nobody is told when it changes, and
+    /// the next plan has to come from this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prevention_timeout_ms: Option<u16>,
+}
+
+impl Report {
+    /// A report with nothing to learn from it but how the order ended.
+    #[must_use]
+    pub const fn new(outcome: Outcome, reason: Option<String>) -> Self {
+        Self { outcome, reason, prevention_timeout_ms: None }
+    }
 }
 
 /// An order on its way.
@@ -259,7 +271,12 @@ impl Execution {
                 self.fail_untouched(reason)
             }
             None => match self.plan().and_then(|plan| planned_from_elsewhere(plan, &config)) {
-                Some(reason) => self.fail_untouched(reason),
+                Some(reason) => {
+                    let untouched =
+                        Outcome::Acted { result: ActionResult::Failed, put_back: PutBack::NotNeeded };
+                    let prevention_timeout_ms = config.prevention_timeout_ms;
+                    self.end(Report { prevention_timeout_ms, ..Report::new(untouched, Some(reason)) })
+                }
                 None => self.apply(now, 0),
             },
         }
@@ -337,8 +354,12 @@ impl Execution {
     }
 
     fn done(&mut self, outcome: Outcome, reason: Option<String>) -> Step {
+        self.end(Report::new(outcome, reason))
+    }
+
+    fn end(&mut self, report: Report) -> Step {
         self.state = State::Done;
-        Step::Done(Report { outcome, reason })
+        Step::Done(report)
     }
 }
 

@@ -23,12 +23,13 @@ impl Engine {
                 put_back: PutBack::NotNeeded
             }
         );
-        if let Some(port) = self.ports.get_mut(&key).filter(|port| port.flaps(kind)) {
-            if untouched {
-                port.forget_own_flap();
-            } else {
-                port.note_own_flap(now);
+        if let Some(port) = self.ports.get_mut(&key) {
+            match (port.flaps(kind), untouched) {
+                (true, true) => port.forget_own_flap(),
+                (true, false) => port.note_own_flap(now),
+                (false, _) => {}
             }
+            port.prevention_timeout_ms = ended.report.prevention_timeout_ms.or(port.prevention_timeout_ms);
         }
         self.revision += 1;
         match ended.report.outcome {

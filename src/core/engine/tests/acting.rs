@@ -655,6 +655,28 @@ fn the_undo_of_another_action_is_kept_when_somebody_switches_pfc() {
 }
 
 #[test]
+fn a_limit_that_was_found_to_be_another_is_what_the_next_plan_comes_from() {
+    let mut settings = acting(&[ActionKind::PreventionTimeout]);
+    (settings.prevention_timeout_ms, settings.tx.hold_off) = (200, Duration::from_millis(100));
+    let mut bench = Bench::new("mlx5_core", settings);
+    bench.tell(Input::Pause(PortPause { port: PORT, pause: None, prevention_timeout_ms: Some(100) }));
+    let paused = |bench: &mut Bench| {
+        for _ in 0..10 {
+            bench.add("tx_prio3_pause_duration", 50_000);
+            bench.read(IDLE);
+        }
+    };
+    paused(&mut bench);
+    let action = only_plan(&bench).id;
+    let failed = Outcome::Acted { result: ActionResult::Failed, put_back: PutBack::NotNeeded };
+    let report = Report { prevention_timeout_ms: Some(2000), ..Report::new(failed, None) };
+    bench.tell(Input::Outcome(Ended { action, report }));
+    paused(&mut bench);
+    let Some(Order::Do(plan)) = bench.orders.last() else { panic!("{:?}", bench.orders) };
+    assert_eq!(plan.undo, [Op::PreventionTimeout(2000)]);
+}
+
+#[test]
 fn a_stop_takes_everything_back_at_once_and_plans_no_more() {
     let mut bench = gentle(acting(&[ActionKind::PfcOff]));
     storm(&mut bench);

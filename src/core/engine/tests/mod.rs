@@ -184,7 +184,7 @@ impl Bench {
     }
 
     fn report(&mut self, action: ActionId, outcome: Outcome) {
-        self.tell(Input::Outcome(Ended { action, report: Report { outcome, reason: None } }));
+        self.tell(Input::Outcome(Ended { action, report: Report::new(outcome, None) }));
     }
 
     fn succeed(&mut self, action: ActionId) {

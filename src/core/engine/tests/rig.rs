@@ -156,7 +156,7 @@ impl Rig {
     }
 
     pub(super) fn report(&mut self, action: u64, outcome: Outcome) {
-        let report = Report { outcome, reason: None };
+        let report = Report::new(outcome, None);
         self.tell(Input::Outcome(Ended { action: ActionId(action), report }));
     }
 
