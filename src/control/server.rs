@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{FileTypeExt, PermissionsExt, chown};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt, chown};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -92,11 +92,27 @@ fn listen(path: &Path) -> Result<UnixListener, ServerError> {
     }
     // Left by an agent that ended at this place.
     let _ = fs::remove_file(&beside);
-    let listener = UnixListener::bind(&beside).map_err(failed("listen on"))?;
+    let made = make(&beside).and_then(|listener| match fs::rename(&beside, path) {
+        Ok(()) => Ok(listener),
+        Err(source) => Err(("make", source)),
+    });
+    made.map_err(|(what, source)| {
+        let _ = fs::remove_file(&beside);
+        failed(what)(source)
+    })
+}
+
+/// A socket for the agent's group alone. It has that group already, unless the folder gives its own to what is made in
+/// it; a sandbox may refuse to change it.
+fn make(path: &Path) -> Result<UnixListener, (&'static str, io::Error)> {
+    let listener = UnixListener::bind(path).map_err(|source| ("listen on", source))?;
     let permissions = fs::Permissions::from_mode(MODE);
-    fs::set_permissions(&beside, permissions).map_err(failed("set the mode of"))?;
-    chown(&beside, None, Some(getegid().as_raw())).map_err(failed("set the group of"))?;
-    fs::rename(&beside, path).map_err(failed("make"))?;
+    fs::set_permissions(path, permissions).map_err(|source| ("set the mode of", source))?;
+    let group = getegid().as_raw();
+    let found = fs::symlink_metadata(path).map_err(|source| ("look at", source))?.gid();
+    if found != group {
+        chown(path, None, Some(group)).map_err(|source| ("set the group of", source))?;
+    }
     Ok(listener)
 }
 
@@ -248,5 +264,36 @@ fn answer(mut stream: UnixStream, answer: Answer) {
         .and_then(|()| stream.write_all(b"\n"));
     if let Err(error) = sent {
         tracing::debug!(%error, "an answer was not taken");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_socket_has_the_agents_group_in_a_folder_that_gives_its_own() {
+        let folder = tempfile::tempdir().unwrap();
+        let other = getegid().as_raw().wrapping_add(1);
+        // Who is not root can give a folder to groups of its own alone.
+        if !geteuid().is_root() || chown(folder.path(), None, Some(other)).is_err() {
+            return;
+        }
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o2755)).unwrap();
+        let plain = folder.path().join("plain");
+        fs::write(&plain, "").unwrap();
+        assert_eq!(fs::metadata(&plain).unwrap().gid(), other);
+        let path = folder.path().join(SOCKET);
+        let _listener = listen(&path).unwrap();
+        let found = fs::metadata(&path).unwrap();
+        assert_eq!((found.gid(), found.mode() & 0o777), (getegid().as_raw(), MODE));
+    }
+
+    #[test]
+    fn a_socket_that_does_not_come_to_its_name_leaves_nothing_behind() {
+        let folder = tempfile::tempdir().unwrap();
+        let too_long = folder.path().join(format!("control.{}", "x".repeat(300)));
+        assert_eq!(listen(&too_long).unwrap_err().what, "make");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     }
 }
