@@ -304,7 +304,7 @@ fn look_beside(
 
 /// Without its socket an agent goes on.
 fn control(config: &Config, desk: &Arc<Desk>) -> Option<Server> {
-    match Server::start(&config.runtime.path, &config.path.procfs, Arc::clone(desk)) {
+    match Server::start(&config.runtime.path, Arc::clone(desk)) {
         Ok(server) => Some(server),
         Err(error) => {
             let cause = std::error::Error::source(&error).map(ToString::to_string);

@@ -4,15 +4,19 @@
 
 #[path = "running/mod.rs"]
 mod running;
+#[path = "skip/mod.rs"]
+mod skip;
 
 use std::fs;
 use std::io::{Read, Write};
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::rc::Rc;
 
 use running::{Agent, replace, rocewatch, value};
+use skip::skip;
 use tempfile::TempDir;
 
 /// A node of two ports, as files, and an agent on it.
@@ -138,6 +142,44 @@ fn the_socket_is_for_the_owner_and_the_group_and_goes_with_the_agent() {
     assert_eq!(found.gid(), rustix::process::getegid().as_raw());
     assert_eq!(agent.terminate().0, Some(0));
     assert!(!node.socket().exists());
+}
+
+#[test]
+fn a_member_of_the_agents_group_may_ask_from_where_no_process_is_seen_and_a_stranger_is_told_no() {
+    const NAME: &str =
+        "a_member_of_the_agents_group_may_ask_from_where_no_process_is_seen_and_a_stranger_is_told_no";
+    // A PID namespace of its own: the agent sees nobody outside of it, as with hidepid.
+    let apart = ["unshare", "--pid", "--fork", "--kill-child", "--"];
+    let mut can = Command::new(apart[0]);
+    can.args(&apart[1..]).args(["setpriv", "--version"]).stdout(Stdio::null()).stderr(Stdio::null());
+    if !can.status().is_ok_and(|status| status.success()) {
+        return skip(NAME, "no PID namespace can be made");
+    }
+    let node = Node::new();
+    let (root, config) = (node.root.path().to_str().unwrap(), node.config());
+    let arguments = ["run", "--source.directory", root, "--config.file", config.to_str().unwrap()];
+    let _agent = Agent::start_by(&apart, &node.folder, &arguments);
+    node.done(&["status"]);
+    // The program by a way that a stranger may go.
+    let program = node.folder.path().join("rocewatch");
+    fs::copy(env!("CARGO_BIN_EXE_rocewatch"), &program).unwrap();
+    for path in [node.folder.path(), &node.run(), &program] {
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let group = rustix::process::getegid().as_raw();
+    let stranger = |groups: &str| {
+        let mut setpriv = Command::new("setpriv");
+        setpriv.args(["--reuid=65534", "--regid=65534", groups]).arg(&program);
+        let output = setpriv.args(["ctl", "--runtime.path"]).arg(node.run()).arg("status").output().unwrap();
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    let member = stranger(&format!("--groups={group}"));
+    assert_eq!(member, (Some(0), String::new()));
+    assert_eq!(stranger("--clear-groups").0, Some(2), "the kernel lets nobody else connect");
+    fs::set_permissions(node.socket(), fs::Permissions::from_mode(0o666)).unwrap();
+    let (code, told) = stranger("--clear-groups");
+    assert_eq!(code, Some(1));
+    assert!(told.contains("only root, the agent's user and its group may ask"), "{told}");
 }
 
 #[test]

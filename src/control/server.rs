@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{self, Read, Write};
+use std::os::fd::AsFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt, chown};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
@@ -11,12 +12,12 @@ use std::thread;
 use std::time::Duration;
 
 use rocewatch_core::units::MonoTime;
-use rustix::net::sockopt::socket_peercred;
 use rustix::process::{getegid, geteuid};
 
 use super::message::{Answer, Reply, Request};
 use super::{Desk, PROTOCOL, SOCKET};
 use crate::clock;
+use crate::sys::peer::Peer;
 
 /// The longest command has two hundred bytes.
 const REQUEST_BYTES_MAX: usize = 4096;
@@ -46,27 +47,18 @@ pub struct Server {
     path: PathBuf,
 }
 
-/// Who is on the other side, as the kernel says.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Peer {
-    pub(super) uid: u32,
-    gid: u32,
-    pid: i32,
-}
-
 impl Server {
     /// Listens in `folder`. Only the agent that holds the lock of the journal may call it: a socket that lies there is
     /// then one of a dead agent, and is replaced.
     ///
     /// # Errors
     /// [`ServerError`] names the file.
-    pub fn start(folder: &Path, procfs: &Path, desk: Arc<Desk>) -> Result<Self, ServerError> {
+    pub fn start(folder: &Path, desk: Arc<Desk>) -> Result<Self, ServerError> {
         let path = folder.join(SOCKET);
         let listener = listen(&path)?;
         let failed = |source| ServerError { what: "start a thread for", path: path.clone(), source };
-        let procfs = procfs.to_owned();
         let clients = Arc::new(AtomicUsize::new(0));
-        let accept = move || accept_all(&listener, &procfs, &desk, &clients);
+        let accept = move || accept_all(&listener, &desk, &clients);
         thread::Builder::new().name("control".into()).spawn(accept).map_err(failed)?;
         Ok(Self { path })
     }
@@ -116,13 +108,13 @@ fn make(path: &Path) -> Result<UnixListener, (&'static str, io::Error)> {
     Ok(listener)
 }
 
-fn accept_all(listener: &UnixListener, procfs: &Path, desk: &Arc<Desk>, clients: &Arc<AtomicUsize>) {
+fn accept_all(listener: &UnixListener, desk: &Arc<Desk>, clients: &Arc<AtomicUsize>) {
     let mut failing = false;
     loop {
         match listener.accept() {
             Ok((stream, _)) => {
                 failing = false;
-                admit(stream, procfs, desk, clients);
+                admit(stream, desk, clients);
             }
             Err(error) => {
                 if !failing {
@@ -144,35 +136,33 @@ impl Drop for Seat {
     }
 }
 
-fn admit(stream: UnixStream, procfs: &Path, desk: &Arc<Desk>, clients: &Arc<AtomicUsize>) {
+fn admit(stream: UnixStream, desk: &Arc<Desk>, clients: &Arc<AtomicUsize>) {
     let before = clients.fetch_add(1, Ordering::Relaxed);
     let seat = Seat(Arc::clone(clients));
     if before >= CLIENTS_MAX {
         answer(stream, Answer::refused(format!("{CLIENTS_MAX} commands are under way: try again")));
         return;
     }
-    let (procfs, desk) = (procfs.to_owned(), Arc::clone(desk));
+    let desk = Arc::clone(desk);
     let spawned = thread::Builder::new().name("command".into()).spawn(move || {
         let _seat = seat;
-        converse(stream, &procfs, &desk);
+        converse(stream, &desk);
     });
     if let Err(error) = spawned {
         tracing::warn!(%error, "a command finds no thread");
     }
 }
 
-fn converse(mut stream: UnixStream, procfs: &Path, desk: &Desk) {
-    let peer = match socket_peercred(&stream) {
-        Ok(peer) => {
-            Peer { uid: peer.uid.as_raw(), gid: peer.gid.as_raw(), pid: peer.pid.as_raw_nonzero().get() }
-        }
+fn converse(mut stream: UnixStream, desk: &Desk) {
+    let peer = match Peer::of(stream.as_fd()) {
+        Ok(peer) => peer,
         Err(error) => {
             tracing::warn!(%error, "a command is refused: nobody knows whose it is");
-            return;
+            return answer(stream, Answer::refused(format!("nobody knows who asks: {error}")));
         }
     };
-    let Peer { uid, gid, pid } = peer;
-    if !peer.is_trusted(procfs) {
+    let Peer { uid, gid, pid, .. } = peer;
+    if !is_trusted(&peer) {
         tracing::warn!(uid, gid, pid, "a command is refused: only root, the agent's user and its group may");
         return answer(stream, Answer::refused("only root, the agent's user and its group may ask"));
     }
@@ -200,23 +190,12 @@ fn converse(mut stream: UnixStream, procfs: &Path, desk: &Desk) {
     answer(stream, said);
 }
 
-impl Peer {
-    /// Root, the agent's own user, or a member of its group. The kernel has let only these connect as long as the
-    /// socket has its mode; this holds when somebody has changed that.
-    fn is_trusted(self, procfs: &Path) -> bool {
-        let group = getegid().as_raw();
-        self.uid == 0
-            || self.uid == geteuid().as_raw()
-            || self.gid == group
-            || groups(procfs, self.pid).contains(&group)
-    }
-}
-
-/// The further groups of a process; none if they cannot be read.
-fn groups(procfs: &Path, pid: i32) -> Vec<u32> {
-    let status = fs::read_to_string(procfs.join(pid.to_string()).join("status")).unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("Groups:")).unwrap_or_default();
-    line.split_whitespace().filter_map(|group| group.parse().ok()).collect()
+/// Root, the agent's own user, or a member of its group. The kernel has let only these connect as long as the socket has
+/// its mode; this holds when somebody has changed that.
+fn is_trusted(peer: &Peer) -> bool {
+    let group = getegid().as_raw();
+    let is_user = [0, geteuid().as_raw()].contains(&peer.uid);
+    is_user || peer.gid == group || peer.groups.contains(&group)
 }
 
 /// One line, or everything up to the end of the stream. The time is that of the whole: a client that sends a byte a

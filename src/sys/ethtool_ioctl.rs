@@ -2,7 +2,7 @@
 //! which has no netlink form.
 //!
 //! The statistics of a driver have no netlink form (the names have, the values have not), and no crate wraps this
-//! ioctl, so this is the one file with `unsafe`.
+//! ioctl: hence `unsafe`.
 
 #![allow(unsafe_code, reason = "an ioctl without a safe wrapper")]
 

@@ -44,9 +44,14 @@ impl Agent {
 
     /// The same without a controlling terminal, as a service starts.
     pub(crate) fn start_as_service(folder: &Rc<tempfile::TempDir>, arguments: &[&str]) -> Self {
-        let mut setsid = Command::new("setsid");
-        setsid.arg(env!("CARGO_BIN_EXE_rocewatch"));
-        Self::launch(setsid, folder, arguments)
+        Self::start_by(&["setsid"], folder, arguments)
+    }
+
+    /// The same by a program that starts another one.
+    pub(crate) fn start_by(starter: &[&str], folder: &Rc<tempfile::TempDir>, arguments: &[&str]) -> Self {
+        let mut command = Command::new(starter[0]);
+        command.args(&starter[1..]).arg(env!("CARGO_BIN_EXE_rocewatch"));
+        Self::launch(command, folder, arguments)
     }
 
     fn launch(mut command: Command, folder: &Rc<tempfile::TempDir>, arguments: &[&str]) -> Self {
