@@ -299,9 +299,14 @@ fn a_reload_is_taken_or_refused_as_a_whole() {
         value(page, "rocewatch_config_last_reload_successful").filter(|accepted| *accepted == 0.0)
     });
     assert_eq!(agent.metric(&mode("observe")), Some(1.0), "nothing of it is in force");
-    node.configure("[watchdog]\nmode = \"dry_run\"\n[web]\nmax_requests = 7\n[log]\nlevel = \"debug\"\n");
+    node.configure(
+        "[watchdog]\nmode = \"dry_run\"\n[web]\nmax_requests = 7\n[actions.exec]\nspool = \"/s\"\n",
+    );
     let told = node.done(&["reload"]);
-    assert!(told.contains("changed only by a restart, until then as before: [web], [log]"), "{told}");
+    assert!(
+        told.contains("changed only by a restart, until then as before: [web], actions.exec.spool"),
+        "{told}"
+    );
     agent.wait_for("the new mode", |page| value(page, &mode("dry_run")).filter(|on| *on == 1.0));
     assert_eq!(agent.metric("rocewatch_config_last_reload_successful"), Some(1.0));
     let told = node.done(&["reload"]);

@@ -74,8 +74,17 @@ pub struct Config {
 /// Equal in effect, wherever the values came from.
 impl PartialEq for Config {
     fn eq(&self, other: &Self) -> bool {
+        self.settings == other.settings && self.differences_beside_settings(other).is_empty()
+    }
+}
+
+impl Config {
+    /// What differs from `other` beside the settings of the engine: sections, and keys of sections that have such
+    /// settings too.
+    #[must_use]
+    pub fn differences_beside_settings(&self, other: &Self) -> Vec<&'static str> {
         let Self {
-            settings,
+            settings: _,
             web,
             devices,
             metrics,
@@ -88,16 +97,18 @@ impl PartialEq for Config {
             values: _,
             warnings: _,
         } = self;
-        *settings == other.settings
-            && *web == other.web
-            && *devices == other.devices
-            && *metrics == other.metrics
-            && *log == other.log
-            && *exec == other.exec
-            && *incidents == other.incidents
-            && *runtime == other.runtime
-            && *source == other.source
-            && *path == other.path
+        let differs = [
+            ("[web]", *web != other.web),
+            ("[devices]", *devices != other.devices),
+            ("[metrics]", *metrics != other.metrics),
+            ("[log]", *log != other.log),
+            ("actions.exec.spool", *exec != other.exec),
+            ("[incidents]", *incidents != other.incidents),
+            ("[runtime]", *runtime != other.runtime),
+            ("[source]", *source != other.source),
+            ("[path]", *path != other.path),
+        ];
+        differs.into_iter().filter(|(_, differs)| *differs).map(|(name, _)| name).collect()
     }
 }
 
@@ -256,5 +267,41 @@ pub struct PathConfig {
 impl Default for PathConfig {
     fn default() -> Self {
         Self { sysfs: "/sys".into(), procfs: "/proc".into() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::keys::settable;
+    use super::*;
+
+    /// Of each kind of value one or more, some of which every key takes.
+    const VALUES: &str = "7 70 700 7000 65537 90ms 300ms 2s 30s 2h 0.7 true false dry_run link none exec http://b x /x \
+                          127.0.0.1:1 debug json";
+
+    fn set(config: &Config, key: &str, value: &str) -> Option<Config> {
+        config.assign(&[Assignment::parse_set(&format!("{key}={value}")).ok()?]).ok()
+    }
+
+    #[test]
+    fn every_key_is_a_setting_of_the_engine_or_named_among_the_differences() {
+        let text = "[watchdog]\nguard_url = \"http://a\"\nguard_query = \"q\"\n\
+                    [actions.exec]\ncommand = [\"true\"]\nspool = \"/spool\"\n";
+        let before = Config::parse("base", text).unwrap_or_else(|error| panic!("{error}"));
+        for (section, key) in settable() {
+            let path = format!("{}.{}", section.name, key.name);
+            let after = VALUES.split_whitespace().filter_map(|value| set(&before, &path, value));
+            let Some(after) = after.into_iter().find(|after| after.to_toml() != before.to_toml()) else {
+                panic!("no value of VALUES changes {path}: expected {}", (key.expected)());
+            };
+            let named = before.differences_beside_settings(&after);
+            if before.settings == after.settings {
+                let names = [path.as_str(), &format!("[{}]", section.name)].map(str::to_owned);
+                assert!(matches!(named[..], [name] if names.contains(&name.to_owned())), "{path}: {named:?}");
+            } else {
+                assert_eq!(named, Vec::<&str>::new(), "{path}");
+            }
+            assert_ne!(before, after, "{path}");
+        }
     }
 }

@@ -76,19 +76,15 @@ impl Reload {
     }
 }
 
-/// What differs from the start and cannot be changed while the agent runs: sockets, threads and files hang on it.
+/// What differs from the start and cannot be changed while the agent runs: sockets, threads and files hang on it. The
+/// engine's settings alone can.
 fn kept_until_restart(started: &Config, config: &Config) -> Vec<&'static str> {
-    let (was, is) = (started, config);
+    const INCIDENTS: &str = "[incidents]";
+    let mut kept = started.differences_beside_settings(config);
     let watched = |config: &Config| config.settings.mode != Mode::Off;
-    let differs = [
-        ("[web]", was.web != is.web),
-        ("[devices]", was.devices != is.devices),
-        ("metrics.raw", was.metrics != is.metrics),
-        ("[log]", was.log != is.log),
-        ("[incidents]", was.incidents != is.incidents || (!watched(was) && watched(is))),
-        ("runtime.path", was.runtime != is.runtime),
-        ("source.directory", was.source != is.source),
-        ("[path]", was.path != is.path),
-    ];
-    differs.into_iter().filter(|(_, differs)| *differs).map(|(name, _)| name).collect()
+    // Who was started to watch nothing writes none.
+    if !watched(started) && watched(config) && !kept.contains(&INCIDENTS) {
+        kept.push(INCIDENTS);
+    }
+    kept
 }
