@@ -3,7 +3,7 @@
 
 mod memory;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::path::Path;
 use std::sync::mpsc::{Sender, SyncSender, channel, sync_channel};
@@ -214,7 +214,7 @@ impl Agent {
         let actuator = Arc::new(actuator.with_spool(config.exec.spool.as_deref(), &config.path.procfs));
         let pollers: Pollers = Arc::new(Mutex::new(BTreeMap::new()));
         let guard = Asker::start(inputs.clone())?;
-        let replies = Replies::new(Mutex::new(VecDeque::new()));
+        let replies = Replies::default();
         let mut all: Vec<Box<dyn EventSink>> = vec![Box::new(Stream(events.clone()))];
         all.extend(sinks);
         let outlets = Outlets {
@@ -225,7 +225,7 @@ impl Agent {
             snapshots,
             sinks: all,
             guard,
-            replies: Arc::clone(&replies),
+            replies: replies.clone(),
         };
         let interval = settings.poll.calm;
         let runtime = Runtime::new(Engine::new(settings), taken, outlets);
@@ -321,6 +321,7 @@ async fn reload_at(mut hangups: Signal, desk: Arc<Desk>) {
         let reload = tokio::task::spawn_blocking(move || match desk.reload() {
             Answer::Done(lines) => tracing::info!(told = lines.join("; "), "SIGHUP: configuration reloaded"),
             Answer::Refused(_) => tracing::warn!("SIGHUP: nothing is reloaded"),
+            Answer::Unknown(lines) => tracing::warn!(told = lines.join("; "), "SIGHUP: configuration read"),
             Answer::Status(_) => {}
         });
         // A thread that panicked has told so itself.

@@ -3,7 +3,7 @@
 //! It runs on a thread of its own, so that no scrape and no client can make it late.
 
 use std::collections::BTreeMap;
-use std::sync::mpsc::Receiver;
+use std::sync::mpsc::{Receiver, SyncSender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -126,11 +126,15 @@ impl Runtime {
     }
 
     fn take(&mut self, now: MonoTime, input: Input) {
+        let reply = if is_asked_for(&input) { self.outlets.replies.take() } else { Ok(None) };
+        let Ok(reply) = reply else { return };
         self.outlets.recorder.before(now, &self.engine);
         let effects = self.engine.handle(now, &input);
         self.outlets.recorder.after(now, &input, &effects, &self.engine);
         self.dirty |= !effects.is_empty() || !matches!(input, Input::Tick);
-        self.reply(&input, &effects);
+        if let Some(reply) = reply {
+            self.tell(&reply, &effects);
+        }
         if let Input::Reading(reading) = input {
             self.with_poller(reading.port, |poller| poller.give_back(reading.values));
         }
@@ -152,13 +156,8 @@ impl Runtime {
         }
     }
 
-    /// Tells whoever has asked for `input` what came of it.
-    fn reply(&self, input: &Input, effects: &[Effect]) {
-        if !is_asked_for(input) {
-            return;
-        }
-        let mut replies = self.outlets.replies.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(reply) = replies.pop_front() else { return };
+    /// Tells whoever has asked for an input what came of it.
+    fn tell(&self, reply: &SyncSender<Told>, effects: &[Effect]) {
         let told = |effect: &Effect| match effect {
             Effect::Emit(event) => Some((**event).clone()),
             Effect::Act(_) | Effect::Pace(..) | Effect::AskGuard => None,

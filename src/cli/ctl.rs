@@ -112,6 +112,10 @@ pub fn run(args: &CtlArgs) -> anyhow::Result<Exit> {
             tell(&format!("rocewatch ctl: {}", lines.join("\n")));
             Ok(Exit::Failed)
         }
+        Answer::Unknown(lines) => {
+            tell(&format!("rocewatch ctl: {}", lines.join("\n")));
+            Ok(Exit::Refused)
+        }
     }
 }
 

@@ -1,19 +1,18 @@
 //! Answers requests: turns them into inputs of the engine, and what the engine tells about them into words.
 
-use std::collections::VecDeque;
-use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
+use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use rocewatch_core::action::{Op, Purpose};
-use rocewatch_core::durable::Maintained;
-use rocewatch_core::event::{Event, EventKind, TestRefusal};
+use rocewatch_core::event::{EventKind, TestRefusal};
 use rocewatch_core::ids::PortKey;
 use rocewatch_core::input::{Command, Input, Maintenance, TestDepth};
 use rocewatch_core::snapshot::{PortView, Snapshot};
 use rocewatch_core::units::{Direction, Queue};
 use tokio::sync::watch;
 
+use super::line::{Replies, Told};
 use super::message::{Answer, Depth, MAINTENANCE_MAX, Request};
 use super::status::{Status, queue_name};
 use super::{MaintenanceFile, Reload};
@@ -23,18 +22,6 @@ use crate::console::veto_words;
 
 /// The engine answers within a loop of its own; one that does not is stuck.
 const ENGINE_TIME: Duration = Duration::from_secs(5);
-
-/// What the engine tells about one input, and what is in maintenance after it.
-#[derive(Clone, Debug)]
-pub struct Told {
-    /// What happened.
-    pub events: Vec<Event>,
-    /// What is in maintenance now.
-    pub maintenance: Vec<Maintained>,
-}
-
-/// Those who wait for what comes of their input, in the order of the inputs.
-pub type Replies = Arc<Mutex<VecDeque<SyncSender<Told>>>>;
 
 /// See the module.
 pub struct Desk {
@@ -68,7 +55,7 @@ impl Desk {
                 port(&snapshot, netdev).and_then(|port| self.test(port, *priority, *direction, *depth))
             }
         };
-        answer.unwrap_or_else(Answer::refused)
+        answer.unwrap_or_else(|not_done| not_done)
     }
 
     /// Reads the configuration again and puts it in force.
@@ -93,26 +80,16 @@ impl Desk {
                 let lines = std::iter::once(first.to_owned()).chain(accepted.lines);
                 Answer::Done(lines.collect())
             }
-            Err(error) => Answer::refused(error),
+            Err(not_done) => not_done,
         }
     }
 
-    /// Tells the engine, and waits for what it tells. The lock makes one step of sending and waiting in line.
-    fn ask(&self, input: Input) -> Result<Told, String> {
-        let (sender, told) = sync_channel(1);
-        {
-            let mut replies = self.replies.lock().unwrap_or_else(PoisonError::into_inner);
-            match self.inputs.try_send(input) {
-                Ok(()) => replies.push_back(sender),
-                Err(TrySendError::Full(_)) => return Err("the agent has too much to do: try again".into()),
-                Err(TrySendError::Disconnected(_)) => return Err("the agent is about to end".into()),
-            }
-        }
-        let late = |_| format!("the agent has not decided within {} s", ENGINE_TIME.as_secs());
-        told.recv_timeout(ENGINE_TIME).map_err(late)
+    /// Tells the engine, and waits for what it tells.
+    fn ask(&self, input: Input) -> Result<Told, Answer> {
+        self.replies.send(&self.inputs, input).map_err(Answer::refused)?.told(ENGINE_TIME)
     }
 
-    fn ack(&self, port: &PortView, queue: Queue, direction: Option<Direction>) -> Result<Answer, String> {
+    fn ack(&self, port: &PortView, queue: Queue, direction: Option<Direction>) -> Result<Answer, Answer> {
         let key = port.key;
         let told = self.ask(Input::Command(Command::Ack { port: key, queue, direction }))?;
         let netdev = &port.identity.netdev;
@@ -130,7 +107,8 @@ impl Desk {
         let phases = phases.map(|queue| format!("{} is {}", queue.direction, queue.phase.label()));
         let phases = phases.collect::<Vec<_>>().join(", ");
         let queue = queue_name(queue);
-        Err(format!("{netdev} {queue}: nothing to acknowledge, expected locked or undo_failed: {phases}"))
+        let what = format!("nothing to acknowledge, expected locked or undo_failed: {phases}");
+        Err(Answer::refused(format!("{netdev} {queue}: {what}")))
     }
 
     fn begin_maintenance(
@@ -139,10 +117,11 @@ impl Desk {
         netdev: Option<&str>,
         span: Duration,
         uid: u32,
-    ) -> Result<Answer, String> {
+    ) -> Result<Answer, Answer> {
         if span.is_zero() || span > MAINTENANCE_MAX {
             let (span, max) = (span_text(span), span_text(MAINTENANCE_MAX));
-            return Err(format!("maintenance for {span}: expected more than nothing and at most {max}"));
+            let what = format!("maintenance for {span}: expected more than nothing and at most {max}");
+            return Err(Answer::refused(what));
         }
         let key = key_of(snapshot, netdev)?;
         let until = Some(clock::now() + span);
@@ -153,7 +132,7 @@ impl Desk {
         Ok(Answer::Done(lines))
     }
 
-    fn end_maintenance(&self, snapshot: &Snapshot, netdev: Option<&str>, uid: u32) -> Result<Answer, String> {
+    fn end_maintenance(&self, snapshot: &Snapshot, netdev: Option<&str>, uid: u32) -> Result<Answer, Answer> {
         let key = key_of(snapshot, netdev)?;
         let file = self.maintenance.lock().unwrap_or_else(PoisonError::into_inner);
         let told = self.ask(Input::Maintenance(Maintenance { port: key, until: None, by: Some(uid) }))?;
@@ -161,7 +140,7 @@ impl Desk {
         let all = told.maintenance.iter().any(|kept| kept.port.is_none());
         if !ended {
             let hint = if all { ": all ports are, end it without a name" } else { "" };
-            return Err(format!("{} not in maintenance{hint}", whose(netdev)));
+            return Err(Answer::refused(format!("{} not in maintenance{hint}", whose(netdev))));
         }
         let mut lines = vec![format!("{} no longer in maintenance", whose(netdev))];
         if all {
@@ -177,7 +156,7 @@ impl Desk {
         queue: Queue,
         direction: Direction,
         depth: Depth,
-    ) -> Result<Answer, String> {
+    ) -> Result<Answer, Answer> {
         let engine_depth = match depth {
             Depth::Plan => TestDepth::Plan,
             Depth::Act => TestDepth::Act,
@@ -186,9 +165,10 @@ impl Desk {
         let told = self.ask(Input::Command(command))?;
         let place = format!("{} {} {direction}", port.identity.netdev, queue_name(queue));
         let own = told.events.iter().filter(|event| event.place.port == Some(port.key));
+        let nothing = || Answer::refused(format!("{place}: the agent is about to end, or the port is gone"));
         own.filter_map(|event| outcome(&event.kind, &place, port, depth))
             .next()
-            .unwrap_or_else(|| Err(format!("{place}: the agent is about to end, or the port is gone")))
+            .unwrap_or_else(|| Err(nothing()))
     }
 }
 
@@ -202,15 +182,16 @@ fn keep_maintenance(file: Option<&MaintenanceFile>, told: &Told) -> Option<Strin
 }
 
 /// What an event says about a test.
-fn outcome(event: &EventKind, place: &str, port: &PortView, depth: Depth) -> Option<Result<Answer, String>> {
+fn outcome(event: &EventKind, place: &str, port: &PortView, depth: Depth) -> Option<Result<Answer, Answer>> {
     if let EventKind::TestRefused { reason } = event {
-        return Some(Err(format!("{place}: no test: {}", refusal_words(reason, port))));
+        let why = refusal_words(reason, port);
+        return Some(Err(Answer::refused(format!("{place}: no test: {why}"))));
     }
     if let EventKind::ActionVetoed { kind, purpose: Purpose::Test, reason } = event {
         let veto = format!("{place}: {kind} is vetoed as {}: {}", reason.label(), veto_words(*reason));
         return Some(match depth {
             Depth::Plan => Ok(Answer::done(veto)),
-            Depth::Act => Err(veto),
+            Depth::Act => Err(Answer::refused(veto)),
         });
     }
     let EventKind::ActionPlanned { action, kind, purpose: Purpose::Test, ops, undo } = event else {
@@ -255,15 +236,15 @@ fn whose(netdev: Option<&str>) -> String {
     netdev.map_or_else(|| "all ports:".into(), |netdev| format!("{netdev}:"))
 }
 
-fn port<'a>(snapshot: &'a Snapshot, netdev: &str) -> Result<&'a PortView, String> {
+fn port<'a>(snapshot: &'a Snapshot, netdev: &str) -> Result<&'a PortView, Answer> {
     let found = snapshot.ports.iter().find(|port| port.identity.netdev == netdev);
     found.ok_or_else(|| {
         let watched = snapshot.ports.iter().map(|port| port.identity.netdev.clone());
-        format!("no port named {netdev}: watched are {}", list(watched))
+        Answer::refused(format!("no port named {netdev}: watched are {}", list(watched)))
     })
 }
 
-fn key_of(snapshot: &Snapshot, netdev: Option<&str>) -> Result<Option<PortKey>, String> {
+fn key_of(snapshot: &Snapshot, netdev: Option<&str>) -> Result<Option<PortKey>, Answer> {
     netdev.map(|netdev| port(snapshot, netdev).map(|port| port.key)).transpose()
 }
 

@@ -98,6 +98,8 @@ pub enum Answer {
     Done(Vec<String>),
     /// Not done, and why.
     Refused(Vec<String>),
+    /// Nobody knows whether it is done, and why.
+    Unknown(Vec<String>),
 }
 
 impl Answer {

@@ -12,12 +12,14 @@ mod message;
 mod client;
 mod server;
 mod desk;
+mod line;
 mod maintenance_file;
 mod reload;
 mod status;
 
 pub use client::{AskError, ask};
-pub use desk::{Desk, Replies, Told};
+pub use desk::Desk;
+pub use line::{Replies, Told, Withdrawn};
 pub use maintenance_file::{Kept, MaintenanceFile};
 pub use message::{Answer, Depth, Reply, Request};
 pub use reload::{Load, Reload};
