@@ -17,6 +17,7 @@ use tokio::sync::watch;
 
 use crate::actuate::{Actuator, Journal};
 use crate::clock;
+use crate::console::veto_words;
 use crate::control::{Replies, Told};
 use crate::guard::Asker;
 use crate::inbox::Inbox;
@@ -144,6 +145,9 @@ impl Runtime {
                     let (durable, revision) = (self.engine.durable(), self.engine.durable_revision());
                     self.outlets.actuator.carry_out(*order, durable, revision);
                 }
+                Effect::Withdraw(action, veto) => {
+                    self.outlets.actuator.withdraw(action, &format!("withdrawn: {}", veto_words(veto)));
+                }
                 Effect::Emit(event) => {
                     let event = Arc::from(event);
                     self.outlets.sinks.iter_mut().for_each(|sink| sink.take(&event));
@@ -160,7 +164,7 @@ impl Runtime {
     fn tell(&self, reply: &SyncSender<Told>, effects: &[Effect]) {
         let told = |effect: &Effect| match effect {
             Effect::Emit(event) => Some((**event).clone()),
-            Effect::Act(_) | Effect::Pace(..) | Effect::AskGuard => None,
+            Effect::Act(_) | Effect::Withdraw(..) | Effect::Pace(..) | Effect::AskGuard => None,
         };
         let events = effects.iter().filter_map(told).collect();
         // Nobody may be waiting any more.

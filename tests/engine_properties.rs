@@ -499,7 +499,7 @@ impl Rig {
                     }
                     self.orders.push((**order).clone());
                 }
-                Effect::Pace(..) | Effect::AskGuard => {}
+                Effect::Withdraw(..) | Effect::Pace(..) | Effect::AskGuard => {}
             }
         }
         self.told.push((self.now, input, effects));

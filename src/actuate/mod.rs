@@ -27,7 +27,7 @@ use rocewatch_core::binding::Binding;
 use rocewatch_core::catalog::PauseSlots;
 use rocewatch_core::drivers::{self, PacketScope};
 use rocewatch_core::durable::Durable;
-use rocewatch_core::ids::PortKey;
+use rocewatch_core::ids::{ActionId, PortKey};
 use rocewatch_core::input::{Ended, Input};
 use rocewatch_core::units::{MonoTime, Priority, Queue};
 use tokio_util::sync::CancellationToken;
@@ -77,13 +77,19 @@ pub struct Actuator {
     journal: Arc<Mutex<Journal>>,
     inputs: SyncSender<Input>,
     hook: Hook,
+    plans: Arc<Plans>,
 }
+
+/// The plans that are ordered and not reported, and why one of them is not to be begun any more.
+type Plans = Mutex<BTreeMap<ActionId, Option<String>>>;
+/// Why an order is not to be begun any more.
+type Withdrawn<'a> = &'a dyn Fn() -> Option<String>;
 
 impl Actuator {
     /// An actuator that knows no port yet.
     #[must_use]
     pub fn new(journal: Arc<Mutex<Journal>>, inputs: SyncSender<Input>) -> Self {
-        Self { stations: Mutex::default(), journal, inputs, hook: Hook::default() }
+        Self { stations: Mutex::default(), journal, inputs, hook: Hook::default(), plans: Arc::default() }
     }
 
     /// The same, with the operator's command run by a worker that works off the folder at `spool`, if there is one.
@@ -109,8 +115,15 @@ impl Actuator {
         self.hook.stop.cancel();
     }
 
+    /// A plan is not to be begun any more, if it was not yet.
+    pub fn withdraw(&self, action: ActionId, why: &str) {
+        if let Some(withdrawn) = locked(&self.plans).get_mut(&action) {
+            *withdrawn = Some(why.to_owned());
+        }
+    }
+
     fn stations(&self) -> MutexGuard<'_, Stations> {
-        self.stations.lock().unwrap_or_else(PoisonError::into_inner)
+        locked(&self.stations)
     }
 
     /// Carries out an order and reports to the engine. `durable` is what the journal has to hold before anything is
@@ -122,18 +135,28 @@ impl Actuator {
         };
         let station = self.stations().get(&port).cloned();
         let (journal, inputs, hook) = (Arc::clone(&self.journal), self.inputs.clone(), self.hook.clone());
+        if matches!(kind, OrderKind::Do) {
+            locked(&self.plans).insert(action, None);
+        }
+        let plans = Arc::clone(&self.plans);
         let work = move || {
             let report = match station {
                 Some(station) => {
-                    let mut station = station.lock().unwrap_or_else(PoisonError::into_inner);
-                    carry_out(&mut station, order, (&journal, &durable, revision), &hook)
+                    let mut station = locked(&station);
+                    carry_out(&mut station, order, (&journal, &durable, revision), &hook, &|| {
+                        locked(&plans).get(&action).cloned().flatten()
+                    })
                 }
                 None => failed(kind, "the port cannot be reached"),
             };
+            if matches!(kind, OrderKind::Do) {
+                locked(&plans).remove(&action);
+            }
             // The engine is gone only when the agent ends.
             let _ = inputs.send(Input::Outcome(Ended { action, report }));
         };
         if let Err(error) = thread::Builder::new().name(format!("act-{}", action.0)).spawn(work) {
+            locked(&self.plans).remove(&action);
             // The engine must not wait for room in its own queue; it has just taken something out of it.
             let report = failed(kind, &format!("no thread: {error}"));
             let outcome = Input::Outcome(Ended { action, report });
@@ -142,6 +165,11 @@ impl Actuator {
             }
         }
     }
+}
+
+/// What another thread has panicked over is whole: each change of these is one step.
+fn locked<T>(what: &Mutex<T>) -> MutexGuard<'_, T> {
+    what.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// How often one who waits looks whether the agent is about to end.
@@ -173,6 +201,7 @@ fn carry_out(
     order: Order,
     (journal, durable, revision): (&Mutex<Journal>, &Durable, u64),
     hook: &Hook,
+    withdrawn: Withdrawn<'_>,
 ) -> Report {
     let targets = match &order {
         Order::Do(plan) => plan.targets.clone(),
@@ -180,10 +209,10 @@ fn carry_out(
     };
     let machine = Arc::clone(&station.machine);
     let persist = || {
-        let mut journal = journal.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut journal = locked(journal);
         journal.store(durable, revision).map_err(|error| with_causes(&error))
     };
-    drive(order, machine.as_ref(), persist, || station.counters(&targets), hook)
+    drive(order, machine.as_ref(), persist, || station.counters(&targets), (hook, withdrawn))
 }
 
 /// Does what the rules of the order ask for, step by step, until they have nothing more to ask.
@@ -192,31 +221,27 @@ fn drive(
     machine: &dyn Machine,
     mut persist: impl FnMut() -> Result<(), String>,
     mut counters: impl FnMut() -> Result<Vec<TargetCounters>, String>,
-    hook: &Hook,
+    (hook, withdrawn): (&Hook, Withdrawn<'_>),
 ) -> Report {
     let (about, stop) = (order.operations(), &hook.stop);
     let action = match &order {
         Order::Do(plan) => plan.id,
         Order::Undo(undo) => undo.id,
     };
-    // A plan that has changed nothing yet is not begun any more when the agent is about to end.
-    let mut may_begin = matches!(order, Order::Undo(_));
     let mut execution = Execution::new(order);
     let mut answer = Answer::Start;
     loop {
+        let ends = stop.is_cancelled().then(|| "the agent is about to end".to_owned());
+        if let Some(why) = ends.or_else(withdrawn) {
+            execution.withdraw(why);
+        }
         answer = match execution.next(clock::now(), answer) {
             Step::Done(report) => return report,
             Step::Persist => Answer::Persisted(persist()),
             Step::ReadCounters => Answer::Counters(counters()),
             Step::ReadConfig => Answer::Config(machine.config(&about)),
             Step::Apply(Op::Exec(call)) => Answer::Applied(hook.run(action, &call)),
-            Step::Apply(_) if !may_begin && stop.is_cancelled() => {
-                Answer::Applied(Err("the agent is about to end".into()))
-            }
-            Step::Apply(op) => {
-                may_begin = true;
-                Answer::Applied(machine.apply(&op))
-            }
+            Step::Apply(op) => Answer::Applied(machine.apply(&op)),
             Step::Wait(until) => {
                 wait(until, stop);
                 Answer::Waited
@@ -252,5 +277,123 @@ impl Station {
             packets: packets(target),
         };
         Ok(targets.iter().map(of).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::{Receiver, sync_channel};
+
+    use rocewatch_core::action::{ActionKind, Disruption, Plan, Purpose};
+    use rocewatch_core::ids::ActionId;
+    use rocewatch_core::units::PriorityMask;
+
+    use super::*;
+    use crate::sources::ReadError;
+
+    const PORT: PortKey = PortKey(0);
+    const THREE: PriorityMask = PriorityMask(0b1000);
+
+    /// A port whose mask can be switched.
+    struct Mask(Mutex<PriorityMask>);
+
+    impl Machine for Mask {
+        fn config(&self, _about: &[Op]) -> Result<PortConfig, String> {
+            Ok(PortConfig { pfc: Some(*locked(&self.0)), ..PortConfig::default() })
+        }
+
+        fn apply(&self, op: &Op) -> Result<(), String> {
+            let mut mask = locked(&self.0);
+            if let Op::PfcDisable(off) = op {
+                *mask = mask.minus(*off);
+            }
+            if let Op::PfcEnable(on) = op {
+                *mask = mask.union(*on);
+            }
+            Ok(())
+        }
+    }
+
+    struct NoCounters;
+
+    impl Source for NoCounters {
+        fn names(&mut self) -> Result<Vec<String>, ReadError> {
+            Ok(Vec::new())
+        }
+
+        fn read(&mut self, _values: &mut Vec<u64>) -> Result<(), ReadError> {
+            Ok(())
+        }
+    }
+
+    fn plan() -> Plan {
+        Plan {
+            id: ActionId(7),
+            port: PORT,
+            kind: ActionKind::PfcOff,
+            purpose: Purpose::Test,
+            disruption: Disruption::Priority,
+            targets: Vec::new(),
+            ops: vec![Op::PfcDisable(THREE)],
+            undo: vec![Op::PfcEnable(THREE)],
+            evidence_at: clock::now(),
+            expires: MonoTime::MAX,
+            refresh: Duration::ZERO,
+            settles: Duration::ZERO,
+            proof: Duration::ZERO,
+            headroom: None,
+        }
+    }
+
+    struct Bench {
+        actuator: Actuator,
+        machine: Arc<Mask>,
+        told: Receiver<Input>,
+        _folder: tempfile::TempDir,
+    }
+
+    fn bench(mask: PriorityMask) -> Bench {
+        let folder = tempfile::tempdir().unwrap();
+        let (journal, _) = Journal::open(folder.path(), "boot").unwrap();
+        let (inputs, told) = sync_channel(8);
+        let actuator = Actuator::new(Arc::new(Mutex::new(journal)), inputs);
+        let machine = Arc::new(Mask(Mutex::new(mask)));
+        let source = Box::new(NoCounters);
+        actuator.add(PORT, Station { machine: machine.clone(), source, driver: "mlx5_core".into() });
+        Bench { actuator, machine, told, _folder: folder }
+    }
+
+    impl Bench {
+        /// Gives an order that waits for the one before it, and withdraws it meanwhile; what is reported.
+        fn withdrawn_in_line(&self, order: Order) -> Report {
+            let station = Arc::clone(&self.actuator.stations()[&PORT]);
+            let busy = locked(&station);
+            self.actuator.carry_out(order, Durable::default(), 0);
+            self.actuator.withdraw(ActionId(7), "maintenance");
+            drop(busy);
+            let told = self.told.recv().unwrap();
+            let Input::Outcome(Ended { report, .. }) = told else { panic!("{told:?}") };
+            report
+        }
+    }
+
+    #[test]
+    fn a_plan_that_is_withdrawn_while_it_waits_for_its_port_changes_nothing() {
+        let bench = bench(THREE);
+        let report = bench.withdrawn_in_line(Order::Do(plan()));
+        let (result, put_back) = (ActionResult::Expired, PutBack::NotNeeded);
+        let expired =
+            Report { outcome: Outcome::Acted { result, put_back }, reason: Some("maintenance".into()) };
+        assert_eq!(report, expired);
+        assert_eq!(*locked(&bench.machine.0), THREE);
+        assert!(locked(&bench.actuator.plans).is_empty());
+    }
+
+    #[test]
+    fn an_undo_that_waits_for_its_port_is_carried_out_whatever_is_withdrawn() {
+        let bench = bench(PriorityMask(0));
+        let report = bench.withdrawn_in_line(Order::Undo(plan().as_undo()));
+        assert_eq!(report.outcome, Outcome::Undone(UndoResult::Done));
+        assert_eq!(*locked(&bench.machine.0), THREE);
     }
 }

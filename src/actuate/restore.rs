@@ -78,7 +78,7 @@ fn undo(node: &mut dyn Node, seen: &crate::node::Seen, undo: Undo) -> RestoreEnd
     let machine = node.machine(seen);
     // An undo asks for neither.
     let (persist, counters) = (|| Ok(()), || Ok(Vec::new()));
-    let report = drive(Order::Undo(undo), machine.as_ref(), persist, counters, &Hook::default());
+    let report = drive(Order::Undo(undo), machine.as_ref(), persist, counters, (&Hook::default(), &|| None));
     match report.outcome {
         Outcome::Undone(result) => RestoreEnd::Undone(result, report.reason),
         Outcome::Acted { .. } => RestoreEnd::Undone(UndoResult::Failed, report.reason),

@@ -65,7 +65,7 @@ fn tell(recording: &mut Recording, args: &ReplayArgs) -> anyhow::Result<Exit> {
         for effect in effects {
             match effect {
                 Effect::Emit(event) => console.take(&event.into()),
-                Effect::Act(_) | Effect::Pace(..) | Effect::AskGuard => {}
+                Effect::Act(_) | Effect::Withdraw(..) | Effect::Pace(..) | Effect::AskGuard => {}
             }
         }
     })?;

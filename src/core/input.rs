@@ -9,6 +9,7 @@ use crate::binding::Bound;
 use crate::durable::{Durable, Maintained};
 use crate::event::Event;
 use crate::ids::{ActionId, PortIdentity, PortKey};
+use crate::policy::Veto;
 use crate::settings::Settings;
 use crate::units::{Direction, MonoTime, PriorityMask, Queue};
 
@@ -269,6 +270,8 @@ pub struct JournalState {
 pub enum Effect {
     /// Carry out an order.
     Act(Box<Order>),
+    /// A plan that was ordered is not to be begun any more, for this reason. One that has begun goes on.
+    Withdraw(ActionId, Veto),
     /// Tell about an event: log, count, stream, record.
     Emit(Box<Event>),
     /// Read a port in this interval from now on.

@@ -213,7 +213,7 @@ fn storms(effects: &[Effect]) -> impl Iterator<Item = &Event> {
     };
     effects.iter().filter_map(move |effect| match effect {
         Effect::Emit(event) if begins(event) => Some(&**event),
-        Effect::Emit(_) | Effect::Act(_) | Effect::Pace(..) | Effect::AskGuard => None,
+        Effect::Emit(_) | Effect::Act(_) | Effect::Withdraw(..) | Effect::Pace(..) | Effect::AskGuard => None,
     })
 }
 

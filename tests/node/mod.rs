@@ -70,7 +70,7 @@ impl Node {
             match effect {
                 Effect::Emit(event) => self.events.push(*event),
                 Effect::Act(order) => self.orders.push(*order),
-                Effect::Pace(..) | Effect::AskGuard => {}
+                Effect::Withdraw(..) | Effect::Pace(..) | Effect::AskGuard => {}
             }
         }
     }

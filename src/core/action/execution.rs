@@ -5,6 +5,7 @@
 //!            │          │              │             │       │               │
 //!            │          │              │             └───────┴── put back ───┤ failed, ineffective
 //!            └ failed   └ expired      └ failed: it was so already, so it is not ours to undo
+//!            └──────────┴──────────────┴ expired: withdrawn
 //! undo:  (ReadConfig ─ Apply ─ ReadConfig)* ─ Done
 //!            └ not needed: it reads as before the action; foreign: it reads otherwise, so theirs stays
 //! ```
@@ -112,6 +113,8 @@ pub struct Execution {
     /// What is being taken back, and what the machine has said to it.
     back: Option<Op>,
     refusal: Option<String>,
+    /// Why the plan is not to be begun any more.
+    withdrawn: Option<String>,
 }
 
 /// What an undo has found of the settings that it is to take back.
@@ -153,12 +156,26 @@ impl Execution {
             headroom: None,
             back: None,
             refusal: None,
+            withdrawn: None,
+        }
+    }
+
+    /// The plan is not wanted any more. If an operation of it was asked for already it goes on; an undo always does.
+    pub fn withdraw(&mut self, why: String) {
+        if self.plan().is_some() {
+            self.withdrawn = Some(why);
         }
     }
 
     /// The step after `answer`, which came at `now`. An answer that does not fit the question fails the order;
     /// what had been changed by then is put back.
     pub fn next(&mut self, now: MonoTime, answer: Answer) -> Step {
+        if let (State::Start | State::Persisting | State::Freshening | State::Checking, Some(why)) =
+            (self.state, &self.withdrawn)
+        {
+            let reason = why.clone();
+            return self.expire(reason);
+        }
         match (self.state, answer) {
             (State::Start, Answer::Start) => self.start(now),
             (State::Persisting, Answer::Persisted(Ok(()))) => self.ask_counters(State::Freshening),

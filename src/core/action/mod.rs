@@ -190,7 +190,7 @@ pub enum ActionResult {
     Unproven,
     /// Not set, or it does not read back.
     Failed,
-    /// The pause was over, or the plan too old, before the first operation.
+    /// The pause was over, the plan too old or no longer wanted, before the first operation.
     Expired,
     /// It would have been done.
     DryRun,

@@ -42,6 +42,8 @@ pub(super) enum Origin {
 pub(super) enum Stage {
     /// The actuator works on the plan.
     Begun,
+    /// It still does, and was told not to begin it any more.
+    Withdrawn,
     /// It has reported.
     Reported,
 }
@@ -128,7 +130,7 @@ impl Action {
 
     /// Whether the actuator works for this action now.
     pub(super) fn is_working(&self) -> bool {
-        self.stage == Stage::Begun || self.steps.iter().any(|step| step.state == StepState::Sent)
+        self.stage != Stage::Reported || self.steps.iter().any(|step| step.state == StepState::Sent)
     }
 
     /// Whether nothing more is to come of it.

@@ -28,6 +28,7 @@ mod trial;
 mod undo;
 mod view;
 mod whole;
+mod withdrawal;
 
 pub use port::PortAccounts;
 pub use queue::{Accounts, Milder, RATIO_BUCKETS};
@@ -136,6 +137,7 @@ impl Engine {
             Input::Journal(state) => self.restore((**state).clone(), now),
             Input::Tick => {}
         }
+        self.withdraw_unwanted(now);
         self.answer_storms(now);
         self.send_undos(now);
         self.set_paces();

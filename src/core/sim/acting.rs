@@ -10,6 +10,7 @@ use crate::action::{Answer, Execution, FRESH_SPAN_MAX, Op, Order, Plan, Report, 
 use crate::drivers::LinkEffect;
 use crate::ids::ActionId;
 use crate::input::{Ended, Input};
+use crate::policy::Veto;
 use crate::units::{Direction, MonoTime, Queue};
 
 /// An order that is being carried out.
@@ -112,6 +113,11 @@ impl World {
         let number = self.runs_begun;
         self.runs.insert(number, run);
         self.perform(number, step, sink);
+    }
+
+    pub(super) fn withdraw_run(&mut self, action: ActionId, veto: Veto) {
+        let runs = self.runs.values_mut().filter(|run| run.action() == action);
+        runs.for_each(|run| run.execution.withdraw(veto.label().into()));
     }
 
     /// Begins what `step` asks for: its end is put on the agenda.

@@ -59,7 +59,7 @@ pub fn run_with(scenario: &Scenario, seed: u64, sink: &mut Sink<'_>) -> RunRepor
                     Order::Do(_) => plans += 1,
                     Order::Undo(_) => undos += 1,
                 },
-                Effect::Emit(_) | Effect::Pace(..) | Effect::AskGuard => {}
+                Effect::Emit(_) | Effect::Withdraw(..) | Effect::Pace(..) | Effect::AskGuard => {}
             }
         }
         sink(at, input, effects);

@@ -262,6 +262,7 @@ impl World {
                 Effect::Act(order) => self.begin(*order, sink),
                 Effect::Pace(key, interval) => self.set_pace(key, interval),
                 Effect::AskGuard => self.ask_guard(),
+                Effect::Withdraw(action, veto) => self.withdraw_run(action, veto),
                 Effect::Emit(_) => {}
             }
         }

@@ -340,6 +340,52 @@ fn an_action_that_fails_and_cannot_be_put_back_says_both() {
 }
 
 #[test]
+fn a_plan_that_is_withdrawn_is_not_begun_and_one_that_has_begun_goes_on() {
+    let steps = {
+        let mut machine = Machine::new();
+        machine.run(Order::Do(plan(&machine)));
+        machine.steps
+    };
+    let begins = steps.iter().position(|step| matches!(step, Step::Apply(_))).unwrap();
+    for at in 0..steps.len() - 1 {
+        let mut machine = Machine::new();
+        let mut execution = Execution::new(Order::Do(plan(&machine)));
+        let mut answer = Answer::Start;
+        let report = (0..).find_map(|number| {
+            if number == at {
+                execution.withdraw("maintenance".into());
+            }
+            let step = execution.next(machine.now, answer.clone());
+            machine.steps.push(step.clone());
+            if let Step::Done(report) = step {
+                return Some(report);
+            }
+            answer = machine.answer(&step);
+            None
+        });
+        let report = report.unwrap();
+        if at <= begins {
+            assert_eq!(acted(&report), (ActionResult::Expired, PutBack::NotNeeded), "before step {at}");
+            assert_eq!(report.reason.as_deref(), Some("maintenance"));
+            assert!(machine.applied().is_empty());
+        } else {
+            assert_eq!(acted(&report), (ActionResult::Ok, PutBack::NotNeeded), "before step {at}");
+        }
+    }
+}
+
+#[test]
+fn an_undo_is_never_withdrawn() {
+    let mut machine = Machine::new();
+    machine.config.pfc = machine.config.pfc.map(|mask| mask.without(THREE));
+    let mut execution = Execution::new(Order::Undo(plan(&machine).as_undo()));
+    execution.withdraw("maintenance".into());
+    assert_eq!(execution.next(machine.now, Answer::Start), Step::ReadConfig);
+    let step = execution.next(machine.now, Answer::Config(Ok(machine.config)));
+    assert!(matches!(step, Step::Apply(Op::PfcEnable(_))), "{step:?}");
+}
+
+#[test]
 fn an_undo_puts_one_bit_into_the_mask_as_it_stands_now() {
     let mut machine = Machine::new();
     let undo = plan(&machine).as_undo();

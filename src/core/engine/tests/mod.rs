@@ -8,6 +8,7 @@ mod regressions;
 mod rig;
 mod seeing;
 mod trial;
+mod withdrawn;
 
 use std::time::Duration;
 
@@ -19,6 +20,7 @@ use crate::ids::{ActionId, PortIdentity, PortKey};
 use crate::input::{
     BoundPort, DcbOwner, Effect, Ended, Input, JournalState, PortDcb, PortLink, Reading, SourceRefresh,
 };
+use crate::policy::Veto;
 use crate::settings::{Guard, Mode, Settings};
 use crate::units::{Direction, MonoTime, PriorityMask, Queue};
 
@@ -48,6 +50,7 @@ struct Bench {
     values: Vec<u64>,
     events: Vec<Event>,
     orders: Vec<Order>,
+    withdrawn: Vec<(ActionId, Veto)>,
     asked: usize,
 }
 
@@ -87,6 +90,7 @@ impl Bench {
             values: vec![1_000_000; names().len()],
             events: Vec::new(),
             orders: Vec::new(),
+            withdrawn: Vec::new(),
             asked: 0,
         };
         bench.tell(Input::Journal(Box::new(JournalState { writable: true, ..JournalState::default() })));
@@ -137,6 +141,7 @@ impl Bench {
                 Effect::Emit(event) => self.events.push(*event),
                 Effect::Act(order) => self.orders.push(*order),
                 Effect::AskGuard => self.asked += 1,
+                Effect::Withdraw(id, veto) => self.withdrawn.push((id, veto)),
                 Effect::Pace(..) => {}
             }
         }

@@ -102,7 +102,7 @@ impl Rig {
             match effect {
                 Effect::Act(order) => self.orders.push(*order),
                 Effect::Emit(event) => self.events.push(event.kind),
-                Effect::Pace(..) => {}
+                Effect::Withdraw(..) | Effect::Pace(..) => {}
                 Effect::AskGuard => {
                     let answer = GuardAnswer { asked_at: self.now, answer: Ok(0) };
                     self.tell(Input::GuardAnswer(answer));

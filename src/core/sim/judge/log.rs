@@ -32,7 +32,7 @@ impl Judge {
                 Effect::Pace(key, interval) if interval.is_zero() => {
                     self.broken(Rule::Range, now, format!("port {} is to be read without pause", key.0));
                 }
-                Effect::Pace(..) | Effect::AskGuard => {}
+                Effect::Withdraw(..) | Effect::Pace(..) | Effect::AskGuard => {}
             }
         }
         if let Input::Gone(key) = input {

@@ -42,7 +42,7 @@ impl Probe {
             match effect {
                 Effect::Emit(event) => self.note_event(now, &event.kind),
                 Effect::Act(order) => self.plans += u64::from(matches!(order.as_ref(), Order::Do(_))),
-                Effect::Pace(..) | Effect::AskGuard => {}
+                Effect::Withdraw(..) | Effect::Pace(..) | Effect::AskGuard => {}
             }
         }
     }
