@@ -36,6 +36,9 @@ const STOP_MAX: Duration = Duration::from_secs(45);
 /// The journal is written at most so often for what is no plan; a plan writes it itself, first.
 const JOURNAL_EVERY: Duration = Duration::from_millis(200);
 
+/// A journal that could not be written is tried again so often.
+const JOURNAL_RETRY: Duration = Duration::from_secs(1);
+
 /// The pollers by port; discovery starts and ends them, the loop sets their pace.
 pub type Pollers = Arc<Mutex<BTreeMap<PortKey, Poller>>>;
 
@@ -74,7 +77,8 @@ pub struct Runtime {
     dirty: bool,
     journalled_at: MonoTime,
     journalled: u64,
-    journal_failed: bool,
+    /// As the engine was told.
+    journal_writable: bool,
     stop_at: Option<MonoTime>,
 }
 
@@ -82,6 +86,7 @@ impl Runtime {
     /// A loop around `engine`.
     #[must_use]
     pub fn new(engine: Engine, inputs: Receiver<Input>, outlets: Outlets) -> Self {
+        let journal_writable = outlets.journal.lock().unwrap_or_else(PoisonError::into_inner).is_writable();
         Self {
             engine,
             inbox: Inbox::new(inputs),
@@ -90,7 +95,7 @@ impl Runtime {
             dirty: true,
             journalled_at: MonoTime::ZERO,
             journalled: 0,
-            journal_failed: false,
+            journal_writable,
             stop_at: None,
         }
     }
@@ -193,26 +198,32 @@ impl Runtime {
         }
     }
 
-    /// Writes the engine's memory when it has changed.
+    /// Writes the engine's memory when it has changed, and tries again where that has failed.
     fn keep(&mut self) {
         let revision = self.engine.durable_revision();
         let now = clock::now();
-        if revision == self.journalled || now.since(self.journalled_at) < JOURNAL_EVERY {
+        let every = if self.journal_writable { JOURNAL_EVERY } else { JOURNAL_RETRY };
+        let wanted = revision != self.journalled || !self.journal_writable;
+        if !wanted || now.since(self.journalled_at) < every {
             return;
         }
         let mut journal = self.outlets.journal.lock().unwrap_or_else(PoisonError::into_inner);
-        if !journal.is_writable() {
+        if !journal.is_ours() {
             return;
         }
-        self.journalled = revision;
         self.journalled_at = now;
-        match journal.store(&self.engine.durable(), revision) {
-            Ok(()) => self.journal_failed = false,
-            Err(error) => {
-                if !std::mem::replace(&mut self.journal_failed, true) {
-                    tracing::error!(%error, "the journal cannot be written");
-                }
+        let stored = journal.store(&self.engine.durable(), revision);
+        drop(journal);
+        let writable = stored.is_ok();
+        if writable {
+            self.journalled = revision;
+        }
+        if std::mem::replace(&mut self.journal_writable, writable) != writable {
+            match stored {
+                Ok(()) => tracing::info!("the journal can be written again"),
+                Err(error) => tracing::error!(%error, "the journal cannot be written"),
             }
+            self.take(now, Input::JournalWritable(writable));
         }
     }
 }
@@ -236,6 +247,7 @@ const fn is_asked_for(input: &Input) -> bool {
         | Input::Command(Command::Stop)
         | Input::Gone(_)
         | Input::Journal(_)
+        | Input::JournalWritable(_)
         | Input::Tick => false,
     }
 }

@@ -375,3 +375,27 @@ fn a_test_storm_tells_its_plan_and_with_act_runs_it_as_a_test() {
     let (code, out, err) = rocewatch(&["replay", incident, "--check"]);
     assert_eq!(code, Some(0), "{out}{err}");
 }
+
+#[test]
+fn a_journal_that_becomes_unwritable_is_told_and_one_that_is_writable_again_too() {
+    let node = Node::new();
+    node.configure(
+        "[watchdog]\nmode = \"enforce\"\n[watchdog.rx]\nactions = [\"exec\"]\n[actions.exec]\n\
+         command = [\"true\"]\ndisruption = \"none\"\n",
+    );
+    let agent = node.start();
+    let writable = |wanted: f64| {
+        agent.wait_for("the gauge", |page| {
+            value(page, "rocewatch_watchdog_journal_writable").filter(|writable| *writable == wanted)
+        })
+    };
+    writable(1.0);
+    // What cannot be removed stands in the way of the new file.
+    fs::create_dir(node.run().join("journal.new")).unwrap();
+    node.done(&["maintenance", "on", "ens1", "--for", "10m"]);
+    node.done(&["test-storm", "ens1", "3", "rx", "--act"]);
+    writable(0.0);
+    assert!(node.done(&["status"]).contains("NO JOURNAL"));
+    fs::remove_dir(node.run().join("journal.new")).unwrap();
+    writable(1.0);
+}

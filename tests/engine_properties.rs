@@ -344,6 +344,7 @@ fn any_input() -> impl Strategy<Value = Input> {
         1 => any_command().prop_map(Input::Command),
         1 => any_port().prop_map(Input::Gone),
         1 => any_journal().prop_map(|state| Input::Journal(Box::new(state))),
+        1 => any::<bool>().prop_map(Input::JournalWritable),
         1 => Just(Input::Tick),
     ]
 }

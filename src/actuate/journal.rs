@@ -25,6 +25,8 @@ pub struct Journal {
     revision: u64,
     /// Held for the lock on it.
     lock: Option<File>,
+    writable: bool,
+    /// Of the first write.
     trouble: Option<JournalError>,
 }
 
@@ -86,8 +88,8 @@ impl Journal {
             // A person, or the version that wrote it, may still read in it what is owed. One from before is replaced.
             let _ = fs::rename(&path, path.with_extension("old"));
         }
-        let mut journal =
-            Self { path, boot_id: boot_id.to_owned(), revision: 0, lock: Some(lock), trouble: None };
+        let (boot_id, lock) = (boot_id.to_owned(), Some(lock));
+        let mut journal = Self { path, boot_id, revision: 0, lock, writable: true, trouble: None };
         // Writing now what was found shows that it can be written at all, and loses nothing.
         journal.trouble = match &stored {
             Stored::Of(durable) => journal.store(durable, 0).err(),
@@ -100,7 +102,8 @@ impl Journal {
     #[must_use]
     pub fn absent() -> Self {
         let trouble = Some(JournalError::Absent);
-        Self { path: PathBuf::new(), boot_id: String::new(), revision: 0, lock: None, trouble }
+        let (path, boot_id) = (PathBuf::new(), String::new());
+        Self { path, boot_id, revision: 0, lock: None, writable: false, trouble }
     }
 
     /// Whether this agent holds the lock: then no other one lives here.
@@ -109,36 +112,42 @@ impl Journal {
         self.lock.is_some()
     }
 
-    /// Whether it can be written.
+    /// Whether it could be written when that was tried last.
     #[must_use]
     pub const fn is_writable(&self) -> bool {
-        self.trouble.is_none()
+        self.writable
     }
 
-    /// Why it cannot be written, if it cannot.
+    /// Why it could not be written when it was opened, if it could not.
     #[must_use]
     pub const fn trouble(&self) -> Option<&JournalError> {
         self.trouble.as_ref()
     }
 
-    /// Writes the engine's memory and forces it to disk. One older than what was written last is left alone.
+    /// Writes the engine's memory and forces it to disk, also where that has failed before. One older than what was
+    /// written last is left alone.
     ///
     /// # Errors
     /// [`JournalError`] naming the file; what was written before still stands.
     pub fn store(&mut self, durable: &Durable, revision: u64) -> Result<(), JournalError> {
-        if !self.is_writable() {
+        if !self.is_ours() {
             return Err(JournalError::Absent);
         }
         if revision < self.revision {
             return Ok(());
         }
+        let written = self.write(durable);
+        self.writable = written.is_ok();
+        written?;
+        self.revision = revision;
+        Ok(())
+    }
+
+    fn write(&self, durable: &Durable) -> Result<(), JournalError> {
         let contents =
             Contents { rocewatch_journal: FORMAT, boot_id: self.boot_id.clone(), durable: durable.clone() };
         let text = serde_json::to_vec(&contents).map_err(JournalError::Encode)?;
-        replace(&self.path, &text)
-            .map_err(|source| JournalError::Write { path: self.path.clone(), source })?;
-        self.revision = revision;
-        Ok(())
+        replace(&self.path, &text).map_err(|source| JournalError::Write { path: self.path.clone(), source })
     }
 }
 
@@ -262,6 +271,19 @@ mod tests {
         assert!(matches!(stored, Stored::Of(found) if found.next_action == 9));
         assert!(!journal.is_writable() && journal.trouble().is_some());
         assert!(journal.store(&durable(10), 2).is_err());
+    }
+
+    #[test]
+    fn whether_it_can_be_written_follows_each_write() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut journal, _) = Journal::open(folder.path(), "one boot").unwrap();
+        // What cannot be removed stands in the way of the new file.
+        fs::create_dir(folder.path().join("journal.new")).unwrap();
+        journal.store(&durable(2), 1).unwrap_err();
+        assert!(!journal.is_writable());
+        fs::remove_dir(folder.path().join("journal.new")).unwrap();
+        journal.store(&durable(3), 2).unwrap();
+        assert!(journal.is_writable());
     }
 
     #[test]

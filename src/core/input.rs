@@ -47,6 +47,8 @@ pub enum Input {
     Gone(PortKey),
     /// What an earlier run has left, and whether anything can be written now. Comes once, first.
     Journal(Box<JournalState>),
+    /// Whether the journal can be written has changed.
+    JournalWritable(bool),
     /// Time has passed.
     Tick,
 }

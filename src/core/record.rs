@@ -92,6 +92,7 @@ impl Narrowing {
             | Input::Command(_)
             | Input::Reconfigure(_)
             | Input::Journal(_)
+            | Input::JournalWritable(_)
             | Input::Tick => input.clone(),
         }
     }

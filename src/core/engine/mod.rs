@@ -135,6 +135,7 @@ impl Engine {
             Input::Reconfigure(settings) => self.reconfigure((**settings).clone(), now),
             Input::Gone(port) => self.gone(*port, now),
             Input::Journal(state) => self.restore((**state).clone(), now),
+            Input::JournalWritable(writable) => self.journal_writable = *writable,
             Input::Tick => {}
         }
         self.withdraw_unwanted(now);

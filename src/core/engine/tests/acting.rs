@@ -581,6 +581,15 @@ fn maintenance_a_foreign_owner_and_a_missing_journal_veto() {
     bench.tell(Input::Journal(Box::default()));
     storm(&mut bench);
     assert_eq!(bench.vetoes(), ["journal"]);
+    let mut bench = gentle(acting(&[ActionKind::PfcOff]));
+    bench.tell(Input::JournalWritable(false));
+    assert!(!bench.engine.snapshot(bench.now).journal_writable);
+    storm(&mut bench);
+    assert_eq!(bench.vetoes(), ["journal"]);
+    bench.tell(Input::JournalWritable(true));
+    assert!(bench.engine.snapshot(bench.now).journal_writable);
+    bench.run(1500, STUCK);
+    only_plan(&bench);
 }
 
 #[test]
