@@ -172,7 +172,7 @@ pub(super) const FAMILIES: &[Family] = families! {
         gauge Count [] "rocewatch_watchdog_node_budget_remaining"
             "Actions left for the node within the hour";
         gauge Count [] "rocewatch_watchdog_undos_pending"
-            "Actions whose undo is journalled and not done yet";
+            "Actions whose undo is journalled and not done yet, those whose device is away included";
         gauge Flag [] "rocewatch_watchdog_journal_writable"
             "Whether the journal can be written; without it nothing that needs an undo is done";
         gauge Flag [] "rocewatch_watchdog_maintenance"

@@ -117,7 +117,7 @@ impl Engine {
             maintenance: self.maintenance_of_all().is_some_and(|until| now < until),
             maintenance_until: self.maintenance_of_all(),
             budget_remaining: settings.budget_node.saturating_sub(self.spent_on_node(now)),
-            undos_pending: self.actions.values().filter(|action| !action.steps.is_empty()).count() as u32,
+            undos_pending: self.undos_pending(),
             rtnl_share_millionths: share.fold(0, u64::saturating_add),
             events: self.counts.events.clone(),
             guard_answers: self.counts.guard_answers.clone(),
@@ -126,6 +126,12 @@ impl Engine {
             rules: [&settings.rx, &settings.tx].map(|rule| RuleView { share: rule.share, hold: rule.hold }),
             ports: self.ports.values().map(|port| self.port_view(port, now)).collect(),
         }
+    }
+
+    /// Actions that owe an undo, those whose device is away too.
+    fn undos_pending(&self) -> u32 {
+        let owing = self.actions.values().filter(|action| !action.steps.is_empty());
+        (owing.count() + self.unclaimed.owed.len()) as u32
     }
 
     fn port_view(&self, port: &Port, now: MonoTime) -> PortView {

@@ -438,6 +438,7 @@ fn a_device_that_comes_back_the_same_is_undone_and_another_one_is_not() {
         bench.orders.clear();
         bench.tell(Input::Gone(PORT));
         assert_eq!(bench.engine.durable().owed.len(), 1, "it may only be lent");
+        assert_eq!(bench.engine.snapshot(bench.now).undos_pending, 1);
         let identity = PortIdentity {
             netdev: "eth0".into(),
             driver: "mlx5_core".into(),
