@@ -2,11 +2,11 @@
 //! the same rules as in the agent, and what was taken back is struck out.
 
 use rocewatch_core::action::{Order, Outcome, Undo, UndoResult};
-use rocewatch_core::durable::{Durable, PortName};
+use rocewatch_core::durable::{Claimed, Durable, Owed};
 
 use super::hook::Hook;
 use super::{Journal, JournalError, drive};
-use crate::node::{Node, NodeError};
+use crate::node::{Node, NodeError, Seen};
 
 /// What became of one undo.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub enum RestoreEnd {
     Undone(UndoResult, Option<String>),
     /// There is no such port now. It stays owed, for the device may be lent to a container.
     Absent,
-    /// There is one, and its device is a new one: nothing was changed there, and nothing is owed.
+    /// There is one, its device is a new one, and the old one is gone: nothing was changed there, and nothing is owed.
     AnotherDevice,
 }
 
@@ -39,6 +39,8 @@ impl Restored {
 }
 
 /// Takes back everything that `durable` owes to the ports of `node`. What cannot be taken back stays in the journal.
+/// Every device counts, also one that would not be watched by itself: the agent may have been told to, and which function
+/// stands for a port can have changed since.
 ///
 /// # Errors
 /// If the ports cannot be listed: then nothing was tried. A journal that cannot be written is no reason not to try, and
@@ -48,19 +50,16 @@ pub fn restore(
     journal: &mut Journal,
     mut durable: Durable,
 ) -> Result<(Vec<Restored>, Result<(), JournalError>), NodeError> {
-    let ports = node.scan()?.into_iter().filter(|seen| seen.physical);
-    let ports = ports.map(|seen| (node.identity(&seen), seen)).collect::<Vec<_>>();
-    let names = ports.iter().map(|(identity, _)| PortName::of(identity)).collect::<Vec<_>>();
+    let ports = node.scan()?.into_iter().map(|seen| (node.identity(&seen), seen)).collect::<Vec<_>>();
+    let present = ports.iter().map(|(identity, _)| identity.clone()).collect::<Vec<_>>();
     let (mut restored, mut left) = (Vec::new(), Vec::new());
     for (identity, seen) in &ports {
-        for owed in durable.take_owed(identity, &names) {
-            let netdev = identity.netdev.clone();
-            let end = if owed.is_of_another_device(identity) {
-                RestoreEnd::AnotherDevice
-            } else {
-                undo(node, seen, owed.undo.clone())
-            };
-            let one = Restored { netdev, undo: owed.undo.clone(), end };
+        let Claimed { own, lapsed } = durable.take_owed(identity, &present);
+        let told =
+            |owed: &Owed, end| Restored { netdev: identity.netdev.clone(), undo: owed.undo.clone(), end };
+        restored.extend(lapsed.iter().map(|owed| told(owed, RestoreEnd::AnotherDevice)));
+        for owed in own {
+            let one = told(&owed, undo(node, seen, owed.undo.clone()));
             left.extend(one.is_failed().then_some(owed));
             restored.push(one);
         }
@@ -74,7 +73,7 @@ pub fn restore(
     Ok((restored, journal.store(&durable, 0)))
 }
 
-fn undo(node: &mut dyn Node, seen: &crate::node::Seen, undo: Undo) -> RestoreEnd {
+fn undo(node: &mut dyn Node, seen: &Seen, undo: Undo) -> RestoreEnd {
     let machine = node.machine(seen);
     // An undo asks for neither.
     let (persist, counters) = (|| Ok(()), || Ok(Vec::new()));
@@ -90,18 +89,19 @@ mod tests {
     use std::sync::{Arc, Mutex};
 
     use rocewatch_core::action::{ActionKind, Op, PortConfig, UndoOp};
-    use rocewatch_core::durable::Owed;
+    use rocewatch_core::durable::PortName;
     use rocewatch_core::ids::{ActionId, PortIdentity, PortKey};
     use rocewatch_core::units::{Direction, Priority, PriorityMask, Queue};
 
     use super::super::{Machine, Stored};
     use super::*;
-    use crate::node::Seen;
     use crate::sources::Source;
 
+    const ADDRESS: &str = "0000:3b:00.0";
     const THREE: PriorityMask = PriorityMask::of(Priority::ALL[3]);
 
-    /// One port whose mask is `pfc`, and that obeys unless it is `stubborn`.
+    /// A port whose mask is `pfc`, and that obeys unless it is `stubborn`, between two others of its bus address. None
+    /// of them would be watched by itself.
     struct OnePort {
         ifindex: u32,
         mask: Arc<Mask>,
@@ -128,19 +128,30 @@ mod tests {
 
     impl Node for OnePort {
         fn scan(&mut self) -> Result<Vec<Seen>, NodeError> {
-            Ok(vec![Seen { netdev: "eth0".into(), physical: true, ..Seen::default() }])
+            let seen = |(netdev, ifindex): (&str, u32)| Seen {
+                id: ifindex.into(),
+                netdev: netdev.into(),
+                physical: false,
+                ..Seen::default()
+            };
+            Ok([("rep0", 20), ("eth0", self.ifindex), ("rep1", 21)].into_iter().map(seen).collect())
         }
 
         fn identity(&mut self, seen: &Seen) -> PortIdentity {
-            let netdev = seen.netdev.clone();
-            PortIdentity { netdev, ifindex: Some(self.ifindex), ..PortIdentity::default() }
+            PortIdentity {
+                netdev: seen.netdev.clone(),
+                pci_address: ADDRESS.into(),
+                ifindex: Some(seen.id as u32),
+                ..PortIdentity::default()
+            }
         }
 
         fn source(&mut self, _seen: &Seen) -> Result<Option<Box<dyn Source>>, NodeError> {
             Ok(None)
         }
 
-        fn machine(&mut self, _seen: &Seen) -> Arc<dyn Machine> {
+        fn machine(&mut self, seen: &Seen) -> Arc<dyn Machine> {
+            assert_eq!(seen.netdev, "eth0", "nothing is owed to the others");
             Arc::clone(&self.mask) as Arc<dyn Machine>
         }
     }
@@ -159,7 +170,7 @@ mod tests {
             ops: vec![UndoOp { done: Op::PfcDisable(THREE), op: Op::PfcEnable(THREE) }],
             headroom: None,
         };
-        let port = PortName { netdev: netdev.into(), pci_address: String::new() };
+        let port = PortName { netdev: netdev.into(), pci_address: ADDRESS.into() };
         Durable { owed: vec![Owed { port, ifindex: Some(7), undo }], ..Durable::default() }
     }
 
@@ -183,6 +194,13 @@ mod tests {
     }
 
     #[test]
+    fn what_is_owed_finds_its_device_by_number_among_those_of_one_bus_address() {
+        let done = || RestoreEnd::Undone(UndoResult::Done, None);
+        assert_eq!(restored(node(7, 0, false), owed("its_name_before")), (done(), 0b1000, 0));
+        assert_eq!(restored(node(7, 0, false), owed("rep0")), (done(), 0b1000, 0));
+    }
+
+    #[test]
     fn what_cannot_be_taken_back_stays_in_the_journal() {
         let (end, pfc, left) = restored(node(7, 0, true), owed("eth0"));
         assert!(matches!(end, RestoreEnd::Undone(UndoResult::Failed, Some(_))), "{end:?}");
@@ -192,6 +210,8 @@ mod tests {
     #[test]
     fn a_device_that_came_back_as_another_is_owed_nothing_and_one_that_is_away_still_is() {
         assert_eq!(restored(node(8, 0, false), owed("eth0")), (RestoreEnd::AnotherDevice, 0, 0));
-        assert_eq!(restored(node(7, 0, false), owed("eth1")), (RestoreEnd::Absent, 0, 1));
+        let mut elsewhere = owed("eth1");
+        elsewhere.owed[0].port.pci_address = "0000:5e:00.0".into();
+        assert_eq!(restored(node(7, 0, false), elsewhere), (RestoreEnd::Absent, 0, 1));
     }
 }

@@ -44,25 +44,49 @@ pub struct Owed {
 }
 
 impl Owed {
-    /// Whether it is owed to another device than `identity`, which bears the same name: one that was taken away and came
-    /// back is a new one, and nothing was changed there.
+    /// Whether it is owed to a device with another number than `identity` has: one that was taken away and came back is
+    /// a new one, and nothing was changed there.
     #[must_use]
     pub fn is_of_another_device(&self, identity: &PortIdentity) -> bool {
         self.ifindex.zip(identity.ifindex).is_some_and(|(then, now)| then != now)
     }
 }
 
+/// What of all that is owed concerns one port.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Claimed {
+    /// What is to be taken back there.
+    pub own: Vec<Owed>,
+    /// What was owed to a device that is gone, whose place this one has taken: nothing was changed here.
+    pub lapsed: Vec<Owed>,
+}
+
 impl Durable {
-    /// Takes out what is owed to the port `identity`, also under the name that it bore before; `present` are the names
-    /// of all ports there are, since a name that another port bears is no name of before.
-    pub fn take_owed(&mut self, identity: &PortIdentity, present: &[PortName]) -> Vec<Owed> {
+    /// Takes out what concerns the port `identity`, also under the name that it bore before; `present` are all ports
+    /// there are. Where the kernel's number is known on both sides it decides, for several ports may stand at one
+    /// address and exchange their names. Else a name that another port bears is no name of before.
+    pub fn take_owed(&mut self, identity: &PortIdentity, present: &[PortIdentity]) -> Claimed {
         let name = PortName::of(identity);
-        // Several ports may stand at one address: where the number is known, it decides.
-        let renamed = |owed: &Owed| owed.port.is_renamed(&name) && !owed.is_of_another_device(identity);
-        let is_own = |owed: &Owed| owed.port == name || (renamed(owed) && !present.contains(&owed.port));
-        let (own, others) = std::mem::take(&mut self.owed).into_iter().partition(is_own);
-        self.owed = others;
-        own
+        let mut claimed = Claimed::default();
+        for owed in std::mem::take(&mut self.owed) {
+            let (is_named, is_renamed) = (owed.port == name, owed.port.is_renamed(&name));
+            let is_own = match owed.ifindex.zip(identity.ifindex) {
+                Some((then, now)) => then == now && (is_named || is_renamed),
+                None => {
+                    is_named || (is_renamed && !present.iter().any(|port| PortName::of(port) == owed.port))
+                }
+            };
+            let is_there = || present.iter().any(|port| port.ifindex == owed.ifindex);
+            let left = if is_own {
+                &mut claimed.own
+            } else if is_named && !is_there() {
+                &mut claimed.lapsed
+            } else {
+                &mut self.owed
+            };
+            left.push(owed);
+        }
+        claimed
     }
 }
 
@@ -116,5 +140,65 @@ impl PortName {
     #[must_use]
     pub fn is_renamed(&self, other: &Self) -> bool {
         !self.pci_address.is_empty() && self.pci_address == other.pci_address && self.netdev != other.netdev
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::action::{ActionKind, Purpose};
+    use crate::ids::{ActionId, PortKey};
+
+    const ADDRESS: &str = "0000:3b:00.0";
+
+    fn port(netdev: &str, ifindex: Option<u32>) -> PortIdentity {
+        PortIdentity {
+            netdev: netdev.into(),
+            pci_address: ADDRESS.into(),
+            ifindex,
+            ..PortIdentity::default()
+        }
+    }
+
+    /// How many undos `claimant` gets, how many it makes void, and how many stay owed, if one is owed to `owed`.
+    fn claimed(
+        owed: &PortIdentity,
+        claimant: &PortIdentity,
+        others: &[PortIdentity],
+    ) -> (usize, usize, usize) {
+        let undo = Undo {
+            id: ActionId(1),
+            port: PortKey(0),
+            kind: ActionKind::PfcOff,
+            purpose: Purpose::Storm,
+            queues: Vec::new(),
+            ops: Vec::new(),
+            headroom: None,
+        };
+        let owed = Owed { port: PortName::of(owed), ifindex: owed.ifindex, undo };
+        let mut durable = Durable { owed: vec![owed], ..Durable::default() };
+        let Claimed { own, lapsed } =
+            durable.take_owed(claimant, &[std::slice::from_ref(claimant), others].concat());
+        (own.len(), lapsed.len(), durable.owed.len())
+    }
+
+    #[test]
+    fn among_devices_of_one_address_the_number_says_which_one_is_owed() {
+        let (owed, other) = (port("eth0", Some(7)), port("rep0", Some(20)));
+        let renamed = port("rail0", Some(7));
+        assert_eq!(claimed(&owed, &other, &[]), (0, 0, 1), "it has neither the name nor the number");
+        assert_eq!(claimed(&owed, &renamed, std::slice::from_ref(&other)), (1, 0, 0));
+        let took_the_name = port("eth0", Some(20));
+        assert_eq!(claimed(&owed, &renamed, std::slice::from_ref(&took_the_name)), (1, 0, 0));
+        assert_eq!(claimed(&owed, &took_the_name, &[renamed]), (0, 0, 1), "its own device is there");
+        assert_eq!(claimed(&owed, &took_the_name, &[]), (0, 1, 0));
+    }
+
+    #[test]
+    fn without_numbers_names_decide() {
+        let (owed, renamed) = (port("eth0", None), port("rail0", None));
+        assert_eq!(claimed(&owed, &owed, &[]), (1, 0, 0));
+        assert_eq!(claimed(&owed, &renamed, &[]), (1, 0, 0));
+        assert_eq!(claimed(&owed, &renamed, std::slice::from_ref(&owed)), (0, 0, 1));
     }
 }

@@ -1,7 +1,7 @@
 //! What outlives a restart: taken out for the journal, and taken in again when its port appears.
 
 use crate::action::Disruption;
-use crate::durable::{Durable, Owed, PortName, QueueMemory, Spent};
+use crate::durable::{Claimed, Durable, Owed, PortName, QueueMemory, Spent};
 use crate::event::{EventKind, PhaseName};
 use crate::ids::{ActionId, PortKey};
 use crate::input::JournalState;
@@ -77,24 +77,26 @@ impl Engine {
         for memory in queues {
             self.remember(key, memory, now);
         }
-        let others =
-            self.ports.values().map(|port| PortName::of(&port.identity)).filter(|other| *other != name);
-        for owed in self.unclaimed.take_owed(&identity, &others.collect::<Vec<_>>()) {
-            if owed.is_of_another_device(&identity) {
-                self.emit_port(now, key, EventKind::UndoDropped { action: owed.undo.id });
-            } else {
-                self.owe(key, owed, now);
-            }
+        let present = self.ports.values().map(|port| port.identity.clone()).collect::<Vec<_>>();
+        let Claimed { own, lapsed } = self.unclaimed.take_owed(&identity, &present);
+        for owed in lapsed {
+            self.emit_port(now, key, EventKind::UndoDropped { action: owed.undo.id });
+        }
+        for owed in own {
+            self.owe(key, owed, now);
         }
         self.revision += 1;
     }
 
     /// A port that was renamed while the agent was away is known by the address of its device; what was kept of it goes
-    /// on under its new name. A name that another port bears is no name of before.
+    /// on under its new name. A name that another port bears, or one that is still to come, is no name of before.
     fn claim_renamed(&mut self, key: PortKey, now: MonoTime) {
-        let names = self.ports.values().map(|port| PortName::of(&port.identity)).collect::<Vec<_>>();
-        let Some(after) = self.ports.get(&key).map(|port| PortName::of(&port.identity)) else { return };
+        let Some(identity) = self.ports.get(&key).map(|port| &port.identity) else { return };
+        let after = PortName::of(identity);
         let kept = &mut self.unclaimed;
+        let of_others = kept.owed.iter().filter(|owed| owed.is_of_another_device(identity));
+        let names = self.ports.values().map(|port| PortName::of(&port.identity));
+        let names = names.chain(of_others.map(|owed| owed.port.clone())).collect::<Vec<_>>();
         let spent = self.spent.iter_mut().map(|(port, _)| port);
         let owed = kept.owed.iter_mut().map(|owed| &mut owed.port);
         let queues = kept.queues.iter_mut().map(|queue| &mut queue.port);

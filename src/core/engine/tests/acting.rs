@@ -768,3 +768,30 @@ fn a_checkpoint_read_back_from_json_decides_the_same() {
     assert_eq!(copy.events, bench.events[before..]);
     assert_eq!(copy.orders, bench.orders);
 }
+
+/// Ports introduce themselves on threads of their own: which of those at one address comes first is chance.
+#[test]
+fn a_port_that_comes_before_another_one_of_its_address_takes_nothing_that_is_owed_to_that_one() {
+    let mut durable = left_by_a_run(ADDRESS);
+    durable.owed[0].ifindex = Some(7);
+    let mut next = next_run(Default::default(), "other0", "");
+    let port = |key, netdev: &str, ifindex| BoundPort {
+        port: PortKey(key),
+        identity: PortIdentity {
+            netdev: netdev.into(),
+            driver: "bnxt_en".into(),
+            pci_address: ADDRESS.into(),
+            ifindex: Some(ifindex),
+            ..PortIdentity::default()
+        },
+        layout: Vec::new(),
+        refresh: None,
+        actions: ActionKind::ALL.to_vec(),
+        unsupported: Vec::new(),
+    };
+    next.tell(Input::Journal(Box::new(JournalState { durable, writable: true, ..JournalState::default() })));
+    next.tell(Input::Bound(port(1, "rep0", 20)));
+    assert_eq!((next.orders.len(), next.engine.durable().owed.len()), (0, 1));
+    next.tell(Input::Bound(port(2, "eth0", 7)));
+    assert!(matches!(&next.orders[..], [Order::Undo(undo)] if undo.port == PortKey(2)));
+}
