@@ -15,6 +15,9 @@ const ASKED_EVERY: Duration = Duration::from_secs(5);
 /// Devices above one another: a VLAN on a bridge on a bond is three.
 const DEPTH_MAX: usize = 8;
 
+const OBJECT: &str = "a default route leads over a nexthop object, whose devices the kernel does not tell \
+    (net.ipv4.nexthop_compat_mode is 0)";
+
 /// What is known of the default routes.
 #[derive(Debug, Default)]
 pub(super) struct InBand {
@@ -31,23 +34,23 @@ impl InBand {
             return;
         }
         self.asked_at = Some(now);
-        match rtnl.default_route_devices() {
-            Ok(devices) => {
-                self.over = Some(devices);
-                self.failing = None;
-            }
-            Err(error) => {
-                self.over = None;
-                let error = with_causes(&error);
-                if self.failing.as_ref() != Some(&error) {
-                    tracing::warn!(
-                        error,
-                        "the routes cannot be listed: no link of any port will be taken down"
-                    );
-                }
-                self.failing = Some(error);
-            }
+        self.take(rtnl.default_route_devices().map_err(|error| with_causes(&error)));
+    }
+
+    /// Takes an answer. What it does not tell is said once.
+    fn take(&mut self, answer: Result<Option<BTreeSet<u32>>, String>) {
+        let (over, failing) = match answer {
+            Ok(Some(devices)) => (Some(devices), None),
+            Ok(None) => (None, Some(OBJECT.to_owned())),
+            Err(error) => (None, Some(error)),
+        };
+        if let Some(error) = failing.as_ref().filter(|error| self.failing.as_ref() != Some(error)) {
+            tracing::warn!(
+                error,
+                "nobody can tell where the default routes lead: no link of any port will be taken down"
+            );
         }
+        (self.over, self.failing) = (over, failing);
     }
 
     /// Whether a default route leads over the device `ifindex`, or over something on top of it; also if nobody can tell.
@@ -128,6 +131,12 @@ mod tests {
     #[test]
     fn routes_that_nobody_can_tell_may_lead_anywhere() {
         assert!(InBand::default().holds(2, &[]));
+        let mut routes = over(&[3]);
+        assert!(!routes.holds(2, &[]));
+        routes.take(Ok(None));
+        assert!(routes.holds(2, &[]), "over a nexthop object of which nothing else is told");
+        routes.take(Ok(Some([3].into())));
+        assert!(!routes.holds(2, &[]));
     }
 
     #[test]

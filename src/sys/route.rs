@@ -3,28 +3,42 @@
 use super::netlink_wire::{Malformed, attributes, u32_of};
 use super::uapi::*;
 
-/// The devices that the default route in the payload of a `RTM_NEWROUTE` message leads over; `None` if it is another
-/// route, or none that packets leave by.
+/// Where a default route leads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Hops {
+    /// Over these devices.
+    Devices(Vec<u32>),
+    /// Over a nexthop object, of which the kernel tells its number alone (`net.ipv4.nexthop_compat_mode` is 0).
+    Untold,
+}
+
+/// Where the default route in the payload of a `RTM_NEWROUTE` message leads; `None` if it is another route, or none that
+/// packets leave by.
 ///
 /// # Errors
 ///
 /// If the payload is not such a message.
-pub(super) fn default_route(payload: &[u8]) -> Result<Option<Vec<u32>>, Malformed> {
+pub(super) fn default_route(payload: &[u8]) -> Result<Option<Hops>, Malformed> {
     let Some((head, body)) = payload.split_at_checked(RTMSG_LEN) else {
         return Err(Malformed { what: "route message", len: payload.len() });
     };
     if head[RTMSG_DST_LEN] != 0 || head[RTMSG_TYPE] != RTN_UNICAST {
         return Ok(None);
     }
-    let mut devices = Vec::new();
+    let (mut devices, mut is_object) = (Vec::new(), false);
     for attribute in attributes(body) {
         match attribute? {
             (RTA_OIF, value) => devices.extend(u32_of(value)),
             (RTA_MULTIPATH, hops) => devices.extend(next_hops(hops)),
+            (RTA_NH_ID, _) => is_object = true,
             _ => {}
         }
     }
-    Ok(Some(devices).filter(|devices| !devices.is_empty()))
+    Ok(match (devices.is_empty(), is_object) {
+        (false, _) => Some(Hops::Devices(devices)),
+        (true, true) => Some(Hops::Untold),
+        (true, false) => None,
+    })
 }
 
 /// The devices of a list of `struct rtnexthop`, each as long as it says; one that is cut short ends it.
@@ -53,6 +67,10 @@ mod tests {
         bytes
     }
 
+    fn over(devices: &[u32]) -> Result<Option<Hops>, Malformed> {
+        Ok(Some(Hops::Devices(devices.to_vec())))
+    }
+
     fn hop(ifindex: u32) -> Vec<u8> {
         let mut bytes = vec![RTNEXTHOP_LEN as u8, 0, 0, 0];
         bytes.extend(ifindex.to_ne_bytes());
@@ -62,9 +80,18 @@ mod tests {
     #[test]
     fn a_default_route_leads_over_its_device_or_over_each_of_its_hops() {
         let one = attribute(RTA_OIF, &3_u32.to_ne_bytes());
-        assert_eq!(default_route(&route(0, RTN_UNICAST, &[one])), Ok(Some(vec![3])));
+        assert_eq!(default_route(&route(0, RTN_UNICAST, &[one])), over(&[3]));
         let two = attribute(RTA_MULTIPATH, &[hop(4), hop(5)].concat());
-        assert_eq!(default_route(&route(0, RTN_UNICAST, &[two])), Ok(Some(vec![4, 5])));
+        assert_eq!(default_route(&route(0, RTN_UNICAST, &[two])), over(&[4, 5]));
+    }
+
+    #[test]
+    fn a_default_route_over_a_nexthop_object_leads_where_the_kernel_says_or_nobody_can_tell() {
+        let object = || attribute(RTA_NH_ID, &1_u32.to_ne_bytes());
+        let device = attribute(RTA_OIF, &3_u32.to_ne_bytes());
+        assert_eq!(default_route(&route(0, RTN_UNICAST, &[object(), device])), over(&[3]));
+        assert_eq!(default_route(&route(0, RTN_UNICAST, &[object()])), Ok(Some(Hops::Untold)));
+        assert_eq!(default_route(&route(24, RTN_UNICAST, &[object()])), Ok(None));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use netlink_sys::protocols::NETLINK_ROUTE;
 
 use super::link::Link;
 use super::netlink::{Netlink, NetlinkError, Request};
-use super::route::default_route;
+use super::route::{Hops, default_route};
 use super::uapi::*;
 
 /// A socket for questions about links. One per asking thread.
@@ -77,12 +77,13 @@ impl Rtnl {
         self.netlink.set(request, |_, _| Ok(None::<()>)).map(drop)
     }
 
-    /// The devices that default routes lead over, of both families of IP and of all tables.
+    /// The devices that default routes lead over, of both families of IP and of all tables; `None` if the kernel does not
+    /// tell that of one of them.
     ///
     /// # Errors
     ///
     /// If the kernel does not give a whole list.
-    pub fn default_route_devices(&mut self) -> Result<BTreeSet<u32>, NetlinkError> {
+    pub fn default_route_devices(&mut self) -> Result<Option<BTreeSet<u32>>, NetlinkError> {
         let mut devices = BTreeSet::new();
         for family in [AF_INET, AF_INET6] {
             let mut body = [0; RTMSG_LEN];
@@ -92,9 +93,14 @@ impl Rtnl {
                 RTM_NEWROUTE => default_route(payload),
                 _ => Ok(None),
             })?;
-            devices.extend(routes.into_iter().flatten());
+            for hops in routes {
+                match hops {
+                    Hops::Devices(over) => devices.extend(over),
+                    Hops::Untold => return Ok(None),
+                }
+            }
         }
-        Ok(devices)
+        Ok(Some(devices))
     }
 }
 

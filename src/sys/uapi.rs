@@ -102,6 +102,7 @@ kernel! {
     RTN_UNICAST: u8 = 1, "RTN_UNICAST";
     RTA_OIF: u16 = 4, "RTA_OIF";
     RTA_MULTIPATH: u16 = 9, "RTA_MULTIPATH";
+    RTA_NH_ID: u16 = 30, "RTA_NH_ID";
     RTNEXTHOP_LEN: usize = 8, "sizeof(struct rtnexthop)";
     RTNEXTHOP_OIF: usize = 4, "offsetof(struct rtnexthop, rtnh_ifindex)";
     AF_INET: u8 = 2, "AF_INET";
