@@ -190,6 +190,27 @@ fn an_agent_that_was_told_to_end_leaves_with_0_and_a_second_one_beside_it_only_o
 }
 
 #[test]
+fn a_refused_configuration_does_not_keep_restore_from_looking_and_it_says_where_and_ends_with_2() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("rocewatch.toml");
+    fs::write(&file, "[watchdog]\nmode = \"act\"\n").unwrap();
+    let runtime = folder.path().join("run");
+    let arguments =
+        ["restore", "--config.file", file.to_str().unwrap(), "--runtime.path", runtime.to_str().unwrap()];
+    let (status, out, error) = running::rocewatch(&arguments);
+    assert_eq!((status, out), (Some(2), format!("{}: no journal, nothing is owed\n", runtime.display())));
+    assert!(
+        error.contains("refused") && error.contains(&format!("looked for in {}", runtime.display())),
+        "{error}"
+    );
+    // One that is there and cannot be used is no other end.
+    fs::create_dir(&runtime).unwrap();
+    fs::write(runtime.join("journal"), "?").unwrap();
+    let (status, out, _) = running::rocewatch(&arguments);
+    assert!(status == Some(2) && out.contains("nothing is taken back"), "{out}");
+}
+
+#[test]
 fn the_agent_may_open_as_many_files_as_the_system_gives_for_the_asking() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);

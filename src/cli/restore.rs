@@ -8,7 +8,7 @@ use super::flags::ConfigFlags;
 use super::{Exit, print};
 use crate::actuate::{Journal, JournalError, RestoreEnd, Restored, Stored, restore};
 use crate::clock;
-use crate::config::{Config, FileChoice};
+use crate::config::{Config, FileChoice, Request};
 use crate::node::KernelNode;
 
 /// What `restore` takes.
@@ -21,10 +21,30 @@ pub struct RestoreArgs {
 
 /// Plays the journal back. Refused beside a live agent, which does so itself.
 ///
+/// A configuration that is refused must not keep anybody from taking back what is owed: without it the folder is looked at
+/// that the flags name, or the usual one. What stands in another one is not found, so that this never ends well.
+///
 /// # Errors
 /// A journal or devices that cannot be reached.
 pub fn run(args: &RestoreArgs) -> anyhow::Result<Exit> {
-    let config = settings(args)?;
+    let refused = match args.config.load() {
+        Ok(config) => return take_back(&config),
+        Err(refused) => refused,
+    };
+    let without_file = Request { file: FileChoice::None, ..args.config.request(FileChoice::None) };
+    let config = Config::load(&without_file)?;
+    eprintln!("rocewatch: the configuration is refused, and its file left aside: {refused}");
+    eprintln!(
+        "rocewatch: the journal is looked for in {}; if the file names another folder, what is owed there stays",
+        config.runtime.path.display()
+    );
+    if let Err(error) = take_back(&config) {
+        eprintln!("rocewatch: {error:#}");
+    }
+    Ok(Exit::Refused)
+}
+
+fn take_back(config: &Config) -> anyhow::Result<Exit> {
     let folder = &config.runtime.path;
     if !folder.join("journal").exists() {
         print(&format!("{}: no journal, nothing is owed\n", folder.display()))?;
@@ -56,17 +76,6 @@ pub fn run(args: &RestoreArgs) -> anyhow::Result<Exit> {
     print(&restored.iter().map(line).collect::<String>())?;
     kept.context("what was taken back still stands in the journal; the next start finds that it is done")?;
     Ok(if restored.iter().any(Restored::is_failed) { Exit::Failed } else { Exit::Fine })
-}
-
-/// A configuration file that is refused must not keep anybody from taking back what is owed.
-fn settings(args: &RestoreArgs) -> anyhow::Result<Config> {
-    match args.config.load() {
-        Ok(config) => Ok(config),
-        Err(error) => {
-            eprintln!("rocewatch: the configuration file is left aside: {error}");
-            Ok(Config::load(&args.config.request(FileChoice::None))?)
-        }
-    }
 }
 
 fn line(one: &Restored) -> String {
