@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use memory::Memory;
+use memory::{LOCK_PATIENCE, Memory, is_to_act, vacancy};
 use rocewatch_core::engine::Engine;
 use rocewatch_core::input::{Command, Input, JournalState};
 use rocewatch_core::settings::{Mode, Settings};
@@ -106,6 +106,10 @@ pub enum StartError {
     /// A thread or a runtime cannot be made.
     #[error("start a thread")]
     Thread(#[from] std::io::Error),
+    /// It only watched because another agent held the lock, and that one has ended. Rights, mode and what is owed are found
+    /// by a start.
+    #[error("the other agent has ended: start anew to act")]
+    Vacant,
     /// The thread that decides has ended by itself: what it owed stands in the journal, for the next start.
     #[error("the watchdog has ended by itself: this is a fault of the agent")]
     Engine,
@@ -126,11 +130,18 @@ pub fn run<F: Future<Output = ()>>(
         let addresses =
             listeners.iter().filter_map(|listener| listener.local_addr().ok()).collect::<Vec<_>>();
         // The word to end is listened for before anybody is told that the agent runs.
-        let end = end();
+        let mut end = std::pin::pin!(end());
         let limits = Limits::of(&setup.config.web);
         let (watches, hangup) = (setup.place.watch, setup.hangup);
         let hangups = (hangup == Hangup::Reloads).then(|| signal(SignalKind::hangup())).transpose()?;
-        let agent = Agent::start(setup)?;
+        let supervisor = Supervisor::of_environment();
+        let memory = tokio::select! {
+            memory = Memory::open(&setup.config, || supervisor.waiting(LOCK_PATIENCE)) => memory,
+            () = &mut end => return Ok(()),
+        };
+        let (folder, waits_for_vacancy) =
+            (setup.config.runtime.path.clone(), memory.is_beside_another() && is_to_act(&setup.config));
+        let agent = Agent::start(setup, memory)?;
         let stop = CancellationToken::new();
         let state = AppState {
             snapshots: agent.snapshots.clone(),
@@ -144,7 +155,6 @@ pub fn run<F: Future<Output = ()>>(
             tokio::spawn(notifications::of_links(agent.wakes.clone()));
             tokio::spawn(notifications::of_settings(agent.wakes.clone()));
         }
-        let supervisor = Supervisor::of_environment();
         tokio::spawn(supervisor.clone().report(agent.snapshots.clone(), Arc::clone(&agent.stats)));
         if let Some(hangups) = hangups {
             tokio::spawn(reload_at(hangups, Arc::clone(&agent.desk)));
@@ -153,6 +163,7 @@ pub fn run<F: Future<Output = ()>>(
         let decides = agent.decides.clone();
         let result = tokio::select! {
             () = end => Ok(()),
+            () = vacancy(&folder), if waits_for_vacancy => Err(StartError::Vacant),
             // Pages that are served on show a node where nobody watches: a supervisor has to start it anew.
             () = decides.cancelled() => Err(StartError::Engine),
         };
@@ -193,11 +204,11 @@ struct Agent {
 }
 
 impl Agent {
-    fn start(setup: Setup) -> Result<Self, StartError> {
+    fn start(setup: Setup, memory: Memory) -> Result<Self, StartError> {
         let Setup { config, place, sinks, record, load, hangup: _ } = setup;
         let Place { node, collector, watch: _, rdma } = place;
         let stats = Arc::new(AgentStats::default());
-        let Memory { journal, durable, mode_max, maintenance, maintenance_file } = Memory::open(&config);
+        let Memory { journal, durable, mode_max, maintenance, maintenance_file } = memory;
         let mode = config.settings.mode.min(mode_max);
         let settings = Settings { mode, ..config.settings.clone() };
         let recorder = recorder(&config, &settings, record, &stats)?;

@@ -59,6 +59,14 @@ impl Supervisor {
         }
     }
 
+    /// Tells that the start takes up to `longest` longer.
+    pub fn waiting(&self, longest: Duration) {
+        let micros = longest.as_micros();
+        self.tell(&format!(
+            "EXTEND_TIMEOUT_USEC={micros}\nSTATUS=waiting for the runtime folder, which is in use"
+        ));
+    }
+
     /// Tells that the agent takes back what is owed, and ends.
     pub fn stopping(&self) {
         self.tell("STOPPING=1\nSTATUS=taking back what is owed");

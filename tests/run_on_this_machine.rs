@@ -170,23 +170,41 @@ fn what_is_no_hardware_of_this_namespace_is_no_port_unless_it_is_named() {
 }
 
 #[test]
-fn an_agent_that_was_told_to_end_leaves_with_0_and_a_second_one_beside_it_only_observes() {
-    let first = Agent::start(&["run"]);
-    let runtime = first.folder.path().join("run");
-    // The flag that comes last counts.
-    let mut second = std::process::Command::new(env!("CARGO_BIN_EXE_rocewatch"))
-        .args(["run", "--watchdog.mode=enforce", "--web.listen-address=127.0.0.1:0", "--log.format=json"])
-        .arg(format!("--runtime.path={}", runtime.display()))
-        .stderr(std::process::Stdio::piped())
-        .spawn()
-        .unwrap();
-    let lines = std::io::BufReader::new(second.stderr.take().unwrap());
-    let warned =
-        std::io::BufRead::lines(lines).map_while(Result::ok).find(|line| line.contains("only observes"));
+fn an_agent_that_is_to_act_takes_over_from_one_that_is_about_to_end() {
+    let mut first = Agent::start(&["run"]);
+    let (mut second, mut said) = running::beside(&first, "enforce");
+    running::line_with(&mut said, "waiting for it");
+    assert_eq!(first.terminate().0, Some(0));
+    assert!(
+        said.map_while(Result::ok)
+            .find(|line| line.contains("listening") || line.contains("observes"))
+            .is_some_and(|line| line.contains("listening"))
+    );
     second.kill().unwrap();
     second.wait().unwrap();
-    let warned: serde_json::Value = serde_json::from_str(&warned.expect("it says so")).unwrap();
-    assert_eq!(warned["mode"], "observe");
+}
+
+#[test]
+fn an_agent_that_only_observes_by_its_configuration_waits_for_nobody() {
+    let first = Agent::start(&["run"]);
+    let (mut second, said) = running::beside(&first, "observe");
+    let next = said.map_while(Result::ok).find(|line| line.contains("waiting") || line.contains("observes"));
+    assert!(next.is_some_and(|line| line.contains("only observes")));
+    second.kill().unwrap();
+    second.wait().unwrap();
+}
+
+/// It takes as long as an agent waits at its start.
+#[test]
+fn a_second_agent_only_observes_and_ends_with_1_when_the_first_one_has_ended() {
+    let mut first = Agent::start(&["run"]);
+    let (mut second, mut said) = running::beside(&first, "enforce");
+    assert_eq!(running::line_with(&mut said, "only observes")["mode"], "observe");
+    running::line_with(&mut said, "listening");
+    assert_eq!(first.terminate().0, Some(0));
+    let told = said.map_while(Result::ok).find(|line| line.contains("the other agent has ended"));
+    assert!(told.is_some_and(|line| line.contains("start anew to act")));
+    assert_eq!(second.wait().unwrap().code(), Some(1));
 }
 
 #[test]

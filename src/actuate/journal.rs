@@ -16,6 +16,8 @@ use crate::sources::{read_file, with_causes};
 
 /// The format written and read by this version. In format 1 an operation on the PFC mask had one priority.
 const FORMAT: u32 = 2;
+/// The file beside it that is locked.
+const LOCK: &str = "journal.lock";
 
 /// The journal, open for as long as the agent lives.
 #[derive(Debug)]
@@ -82,7 +84,7 @@ impl Journal {
         let path = folder.join("journal");
         fs::create_dir_all(folder)
             .map_err(|source| JournalError::Write { path: folder.to_owned(), source })?;
-        let lock = lock(folder.join("journal.lock"))?;
+        let lock = lock(folder.join(LOCK))?;
         let stored = read(&path, boot_id);
         if let Stored::Unusable(_) = &stored {
             // A person, or the version that wrote it, may still read in it what is owed. One from before is replaced.
@@ -96,6 +98,12 @@ impl Journal {
             Stored::Nothing | Stored::Unusable(_) => journal.store(&Durable::default(), 0).err(),
         };
         Ok((journal, stored))
+    }
+
+    /// Whether nobody holds the lock of `folder` any more.
+    #[must_use]
+    pub fn is_vacant(folder: &Path) -> bool {
+        lock(folder.join(LOCK)).is_ok()
     }
 
     /// A journal that cannot be written, for an agent that only watches.
@@ -240,6 +248,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let _first = Journal::open(folder.path(), "boot").unwrap();
         assert!(matches!(Journal::open(folder.path(), "boot"), Err(JournalError::Locked(_))));
+        assert!(!Journal::is_vacant(folder.path()));
+        assert!(Journal::is_vacant(tempfile::tempdir().unwrap().path()));
     }
 
     #[test]

@@ -382,8 +382,7 @@ mod tests {
         let bench = bench(THREE);
         let report = bench.withdrawn_in_line(Order::Do(plan()));
         let (result, put_back) = (ActionResult::Expired, PutBack::NotNeeded);
-        let expired =
-            Report { outcome: Outcome::Acted { result, put_back }, reason: Some("maintenance".into()) };
+        let expired = Report::new(Outcome::Acted { result, put_back }, Some("maintenance".into()));
         assert_eq!(report, expired);
         assert_eq!(*locked(&bench.machine.0), THREE);
         assert!(locked(&bench.actuator.plans).is_empty());

@@ -150,6 +150,25 @@ impl Drop for Agent {
     }
 }
 
+/// An agent in the folder of another one, and what it says.
+pub(crate) fn beside(first: &Agent, mode: &str) -> (Child, std::io::Lines<impl BufRead + use<>>) {
+    let runtime = first.folder.path().join("run");
+    let mut second = Command::new(env!("CARGO_BIN_EXE_rocewatch"))
+        .args(["run", "--web.listen-address=127.0.0.1:0", "--log.format=json"])
+        .args([format!("--watchdog.mode={mode}"), format!("--runtime.path={}", runtime.display())])
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let said = BufReader::new(second.stderr.take().unwrap());
+    (second, said.lines())
+}
+
+/// The first line that has `text` in it.
+pub(crate) fn line_with(said: &mut std::io::Lines<impl BufRead>, text: &str) -> serde_json::Value {
+    let line = said.map_while(Result::ok).find(|line| line.contains(text));
+    serde_json::from_str(&line.unwrap_or_else(|| panic!("it never says {text:?}"))).unwrap()
+}
+
 fn follow(stream: impl Read + Send + 'static, lines: std::sync::mpsc::Sender<String>) {
     thread::spawn(move || {
         for line in BufReader::new(stream).lines().map_while(Result::ok) {
