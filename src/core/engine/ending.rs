@@ -15,6 +15,10 @@ use super::actions::{Origin, Stage, StepState};
 impl Engine {
     pub(super) fn ended(&mut self, ended: Ended, now: MonoTime) {
         let Some(action) = self.actions.get_mut(&ended.action) else { return };
+        if action.stage == Stage::Reported && matches!(ended.report.outcome, Outcome::Acted { .. }) {
+            // Its device went while the plan was under way, and is back: what counts is the undo that was sent since.
+            return;
+        }
         let (key, kind) = (action.port, action.kind);
         let untouched = matches!(
             ended.report.outcome,

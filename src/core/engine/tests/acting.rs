@@ -795,3 +795,29 @@ fn a_port_that_comes_before_another_one_of_its_address_takes_nothing_that_is_owe
     next.tell(Input::Bound(port(2, "eth0", 7)));
     assert!(matches!(&next.orders[..], [Order::Undo(undo)] if undo.port == PortKey(2)));
 }
+
+#[test]
+fn a_plan_that_ends_after_its_device_went_and_came_back_does_not_stand_for_the_undo() {
+    for result in [ActionResult::Ok, ActionResult::Failed] {
+        let mut bench = gentle(acting(&[ActionKind::PfcOff]));
+        bench.engine.ports.get_mut(&PORT).unwrap().identity.ifindex = Some(7);
+        storm(&mut bench);
+        let id = only_plan(&bench).id;
+        bench.tell(Input::Gone(PORT));
+        let identity = PortIdentity {
+            netdev: "eth0".into(),
+            driver: "bnxt_en".into(),
+            ifindex: Some(7),
+            ..PortIdentity::default()
+        };
+        let (port, actions, layout) = (PortKey(1), ActionKind::ALL.to_vec(), Vec::new());
+        let bound = BoundPort { port, identity, layout, refresh: None, actions, unsupported: Vec::new() };
+        bench.tell(Input::Bound(bound));
+        bench.report(id, Outcome::Acted { result, put_back: PutBack::NotNeeded });
+        assert_eq!(bench.engine.durable().owed.len(), 1, "{result:?}");
+        bench.report(id, Outcome::Undone(UndoResult::NotNeeded));
+        assert!(bench.engine.durable().owed.is_empty(), "{result:?}");
+        let view = &bench.engine.snapshot(bench.now).ports[0];
+        assert!(view.queues.iter().all(|queue| queue.phase.owed().is_none()), "{result:?}");
+    }
+}
