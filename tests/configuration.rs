@@ -223,6 +223,7 @@ fn a_flag_goes_before_the_file_and_the_file_before_a_subcommands_defaults() {
         ],
         file: FileChoice::Named(path.clone()),
         flags: vec![Assignment::flag("watchdog.detect".into(), vec!["400ms".into()])],
+        ..Request::default()
     })
     .unwrap();
     assert_eq!(config.settings.mode.label(), "dry_run");

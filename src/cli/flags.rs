@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, value_parser};
 
-use crate::config::{Arity, Assignment, Config, ConfigError, DEFAULT_FILE, FileChoice, Flag, Request, flags};
+use crate::config::{
+    Arity, Assignment, Author, Config, ConfigError, DEFAULT_FILE, FileChoice, Flag, Request, flags,
+};
 
 const FILE: &str = "config.file";
 
@@ -36,9 +38,9 @@ impl ConfigFlags {
     #[must_use]
     pub fn request(&self, unnamed: FileChoice) -> Request {
         Request {
-            presets: Vec::new(),
             file: self.file.clone().map_or(unnamed, FileChoice::Named),
             flags: self.assignments.clone(),
+            ..Request::default()
         }
     }
 
@@ -47,7 +49,19 @@ impl ConfigFlags {
     /// # Errors
     /// Everything that is wrong with it.
     pub fn load(&self) -> Result<Config, ConfigError> {
-        Config::load(&self.request(FileChoice::IfPresent(DEFAULT_FILE.into())))
+        Config::load(&self.usual())
+    }
+
+    /// The same, of a file that nobody can have written but root and the user of this process.
+    ///
+    /// # Errors
+    /// As above, and for a file that others can write to.
+    pub fn load_trusted(&self) -> Result<Config, ConfigError> {
+        Config::load(&Request { author: Author::OwnOrRoot, ..self.usual() })
+    }
+
+    fn usual(&self) -> Request {
+        self.request(FileChoice::IfPresent(DEFAULT_FILE.into()))
     }
 }
 

@@ -1,8 +1,11 @@
 //! Puts the layers of a configuration together: the built-in defaults, those of a subcommand, the file, the flags.
 
-use std::fs;
-use std::io::ErrorKind;
+use std::fs::File;
+use std::io::{ErrorKind, Read};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+
+use rustix::process::geteuid;
 
 use super::Config;
 use super::assignment::Assignment;
@@ -11,6 +14,9 @@ use super::settle::settle;
 use super::table;
 use super::values::Values;
 
+/// Group and others may write.
+const OTHERS_WRITE: u32 = 0o022;
+
 /// What a configuration is made of; each layer goes before the ones above it.
 #[derive(Clone, Debug, Default)]
 pub struct Request {
@@ -18,6 +24,8 @@ pub struct Request {
     pub presets: Vec<Assignment>,
     /// The file.
     pub file: FileChoice,
+    /// Whose file that may be.
+    pub author: Author,
     /// The command line.
     pub flags: Vec<Assignment>,
 }
@@ -32,6 +40,16 @@ pub enum FileChoice {
     IfPresent(PathBuf),
     /// This one.
     Named(PathBuf),
+}
+
+/// Who may have written a file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Author {
+    /// Anybody.
+    #[default]
+    Anybody,
+    /// Nobody but root and the user of this process.
+    OwnOrRoot,
 }
 
 impl Default for Config {
@@ -49,7 +67,7 @@ impl Config {
     /// # Errors
     /// The file cannot be read, or something in it or in the flags is wrong: all of it.
     pub fn load(request: &Request) -> Result<Self, ConfigError> {
-        let text = read(&request.file)?;
+        let text = read(&request.file, request.author)?;
         let text = text.as_ref().map(|(name, text)| (name.as_str(), text.as_str()));
         build(text, Values::default(), &request.presets, &request.flags)
     }
@@ -103,21 +121,56 @@ fn build(
     }
 }
 
-fn read(choice: &FileChoice) -> Result<Option<(String, String)>, ConfigError> {
+fn read(choice: &FileChoice, author: Author) -> Result<Option<(String, String)>, ConfigError> {
     let path: &Path = match choice {
         FileChoice::None => return Ok(None),
         FileChoice::IfPresent(path) | FileChoice::Named(path) => path,
     };
-    let bytes = match fs::read(path) {
-        Ok(bytes) => bytes,
+    let unreadable = |source| ConfigError::Unreadable { path: path.into(), source };
+    let mut file = match File::open(path) {
+        Ok(file) => file,
         Err(error) if error.kind() == ErrorKind::NotFound && matches!(choice, FileChoice::IfPresent(_)) => {
             return Ok(None);
         }
-        Err(source) => return Err(ConfigError::Unreadable { path: path.into(), source }),
+        Err(source) => return Err(unreadable(source)),
     };
+    // Of the open file, and before it is read: what is read is what was looked at.
+    let found = file.metadata().map_err(unreadable)?;
+    let (mode, owner, own) = (found.mode() & 0o7777, found.uid(), geteuid().as_raw());
+    if author == Author::OwnOrRoot && (mode & OTHERS_WRITE != 0 || ![0, own].contains(&owner)) {
+        return Err(ConfigError::Unsafe { path: path.into(), mode, owner, own });
+    }
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes).map_err(unreadable)?;
     let text = String::from_utf8(bytes).map_err(|error| ConfigError::NotText {
         path: path.into(),
         valid_bytes: error.utf8_error().valid_up_to(),
     })?;
     Ok(Some((path.display().to_string(), text)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn a_file_that_others_can_write_to_is_refused_before_it_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("rocewatch.toml");
+        fs::write(&path, [0xff]).unwrap();
+        let load = |author, mode| {
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+            let file = FileChoice::Named(path.clone());
+            Config::load(&Request { file, author, ..Request::default() }).unwrap_err()
+        };
+        for mode in [0o620, 0o602] {
+            let error = load(Author::OwnOrRoot, mode);
+            assert!(matches!(error, ConfigError::Unsafe { mode: found, .. } if found == mode), "{error}");
+            assert!(matches!(load(Author::Anybody, mode), ConfigError::NotText { .. }));
+        }
+        assert!(matches!(load(Author::OwnOrRoot, 0o644), ConfigError::NotText { .. }));
+    }
 }

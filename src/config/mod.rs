@@ -31,7 +31,7 @@ pub use assignment::{Assignment, BadAssignment, Flag, flags};
 pub use devices::{Admission, DeviceFilter};
 pub use given::Place;
 pub use listen::{BadListenAddress, ListenAddress, ListenHost};
-pub use load::{FileChoice, Request};
+pub use load::{Author, FileChoice, Request};
 pub use pattern::{BadPattern, Pattern};
 pub use problem::{ConfigError, Problem, Problems, Style, Subject};
 pub use reference::{example, page};

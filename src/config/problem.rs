@@ -19,6 +19,22 @@ pub enum ConfigError {
         /// The kernel's answer.
         source: io::Error,
     },
+    /// Somebody could write the file who may not.
+    #[error(
+        "config file {}: mode {mode:04o}, owner {owner}: expected one that group and others cannot write to, of user \
+         {own} or root",
+        path.display()
+    )]
+    Unsafe {
+        /// The file.
+        path: PathBuf,
+        /// Its mode.
+        mode: u32,
+        /// The number of the user it belongs to.
+        owner: u32,
+        /// The number of the user who reads.
+        own: u32,
+    },
     /// The file is no text.
     #[error("config file {} is not UTF-8 from byte {valid_bytes} on", path.display())]
     NotText {
@@ -49,7 +65,7 @@ impl ConfigError {
     pub fn render(&self, style: Style) -> String {
         match self {
             Self::Unreadable { source, .. } => format!("{self}: {source}"),
-            Self::NotText { .. } => self.to_string(),
+            Self::Unsafe { .. } | Self::NotText { .. } => self.to_string(),
             Self::Refused(problems) => problems.render(style),
         }
     }
