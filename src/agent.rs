@@ -32,6 +32,7 @@ use crate::guard::Asker;
 use crate::http::{AppState, EventHub, Limits, bind, serve};
 use crate::node::Node;
 use crate::notifications;
+use crate::privileges::Ports;
 use crate::recorder::{IncidentLimits, Incidents, Recorder};
 use crate::runtime::{EventSink, INPUTS_MAX, Outlets, Pollers, Runtime};
 use crate::service::Supervisor;
@@ -75,6 +76,8 @@ pub struct Place {
     pub collector: Collector,
     /// Whether the kernel tells when a link changes.
     pub watch: Watch,
+    /// What actions would change.
+    pub ports: Ports,
     /// RDMA counters that are read besides.
     pub rdma: Option<RdmaCounters>,
 }
@@ -206,7 +209,7 @@ struct Agent {
 impl Agent {
     fn start(setup: Setup, memory: Memory) -> Result<Self, StartError> {
         let Setup { config, place, sinks, record, load, hangup: _ } = setup;
-        let Place { node, collector, watch: _, rdma } = place;
+        let Place { node, collector, watch: _, ports, rdma } = place;
         let stats = Arc::new(AgentStats::default());
         let Memory { journal, durable, mode_max, maintenance, maintenance_file } = memory;
         let mode = config.settings.mode.min(mode_max);
@@ -265,7 +268,7 @@ impl Agent {
             replies,
             snapshots: seen.clone(),
             maintenance: Mutex::new(maintenance_file),
-            reload: Reload::new(load, config.clone(), mode_max, Arc::clone(&stats)),
+            reload: Reload::new(load, (config.clone(), mode_max, ports), Arc::clone(&stats)),
         });
         let control = is_ours.then(|| control(&config, &desk)).flatten();
         if !is_ours {

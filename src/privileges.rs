@@ -49,12 +49,21 @@ enum Lack {
     Both(String),
 }
 
+/// What actions change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ports {
+    /// Those of the kernel.
+    Real,
+    /// Made up, or files: no privilege is needed for them.
+    Imitated,
+}
+
 /// Whether the process may do what it is told to: at the start, and before a changed configuration is taken.
 ///
 /// # Errors
 /// [`Missing`]; to go on all the same would be to watch in silence where somebody counts on help.
-pub fn check(settings: &Settings) -> Result<(), Missing> {
-    let Some(action) = privileged(settings) else { return Ok(()) };
+pub fn check(settings: &Settings, ports: Ports) -> Result<(), Missing> {
+    let Some(action) = privileged(settings).filter(|_| ports == Ports::Real) else { return Ok(()) };
     let held = Held::ask();
     held.lack().map_or(Ok(()), |lack| Err(Missing { action, lack }))?;
     let surplus = held.effective - CapabilitySet::NET_ADMIN;

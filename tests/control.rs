@@ -314,6 +314,20 @@ fn a_reload_is_taken_or_refused_as_a_whole() {
 }
 
 #[test]
+fn where_ports_are_files_no_privilege_is_asked_for_to_enforce() {
+    let node = Node::new();
+    let (root, config) = (node.root.path().to_str().unwrap(), node.config());
+    let arguments = ["run", "--source.directory", root, "--config.file", config.to_str().unwrap()];
+    let bare: &[&str] = match rustix::process::geteuid().is_root() {
+        true => &["setpriv", "--bounding-set=-all", "--inh-caps=-all"],
+        false => &["env"],
+    };
+    let _agent = Agent::start_by(bare, &node.folder, &arguments);
+    node.configure("[watchdog]\nmode = \"enforce\"\n[watchdog.rx]\nactions = [\"pfc-off\"]\n");
+    assert!(node.done(&["reload"]).contains("reloaded"));
+}
+
+#[test]
 fn a_service_reloads_at_sighup() {
     let node = Node::new();
     let (root, config) = (node.root.path().to_str().unwrap(), node.config());

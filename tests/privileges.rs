@@ -66,6 +66,17 @@ fn without_the_capability_the_agent_watches_and_enforces_what_needs_none() {
 }
 
 #[test]
+fn where_ports_are_files_nothing_is_needed_to_enforce() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir_all(folder.path().join("net/eth0")).unwrap();
+    let directory = format!("--source.directory={}", folder.path().display());
+    let arguments = [&ACTING[..], &[directory.as_str()]].concat();
+    let (code, words) = code_and_words(&start(&without(), &arguments, &folder.path().join("run")));
+    assert_eq!(code, Some(1), "{words}");
+    assert!(words.contains("203.0.113.1:1") && !words.contains("CAP_NET_ADMIN"), "{words}");
+}
+
+#[test]
 fn the_capability_of_another_user_namespace_is_not_taken_for_the_right_to_enforce() {
     let test = "the_capability_of_another_user_namespace_is_not_taken_for_the_right_to_enforce";
     if !Command::new("unshare").args(&NAMESPACE[1..]).arg("true").status().is_ok_and(|s| s.success()) {

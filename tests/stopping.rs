@@ -22,6 +22,7 @@ use rocewatch::clock;
 use rocewatch::config::{Assignment, Config, FileChoice, Request};
 use rocewatch::export::stats::Collector;
 use rocewatch::node::DirectoryNode;
+use rocewatch::privileges::Ports;
 use rocewatch::runtime::EventSink;
 use rocewatch_core::event::Event;
 use running::{Agent, value};
@@ -81,6 +82,7 @@ fn an_agent_whose_engine_has_ended_ends_too() {
         node: Box::new(DirectoryNode::open(root.path()).unwrap()),
         collector: Collector::Directory,
         watch: Watch::Nobody,
+        ports: Ports::Imitated,
         rdma: None,
     };
     let config = Config::load(&request).unwrap();

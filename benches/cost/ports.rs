@@ -10,6 +10,7 @@ use rocewatch::clock;
 use rocewatch::config::{Assignment, Config, Request};
 use rocewatch::export::stats::Collector;
 use rocewatch::node::{Node, SimulatedNode, SimulatedPort};
+use rocewatch::privileges::Ports;
 use rocewatch::sources::{EthtoolSource, Source};
 use rocewatch::sys::netdev::NetdevName;
 use rocewatch_core::sim::scenario::PortSpec;
@@ -113,8 +114,13 @@ pub(crate) fn run_simulated_agent() -> ExitCode {
     ];
     let presets = keys.iter().map(|(key, value)| Assignment::preset("bench", key, value)).collect();
     let config = Config::load(&Request { presets, ..Request::default() }).unwrap();
-    let place =
-        Place { node: Box::new(node()), collector: Collector::Simulation, watch: Watch::Nobody, rdma: None };
+    let place = Place {
+        node: Box::new(node()),
+        collector: Collector::Simulation,
+        watch: Watch::Nobody,
+        ports: Ports::Imitated,
+        rdma: None,
+    };
     let setup = Setup {
         config,
         place,

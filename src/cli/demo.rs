@@ -19,6 +19,7 @@ use crate::console::Console;
 use crate::export::stats::Collector;
 use crate::lines::{Flushed, Lines};
 use crate::node::{SimulatedNode, SimulatedPort};
+use crate::privileges::Ports;
 
 /// What the demo is set to unless a flag says otherwise: it acts, often, and never locks.
 const PRESETS: &[(&str, &str)] = &[
@@ -77,6 +78,7 @@ pub fn run(args: DemoArgs) -> anyhow::Result<Exit> {
             node: Box::new(SimulatedNode::new(ports(began), began, 1)),
             collector: Collector::Simulation,
             watch: Watch::Nobody,
+            ports: Ports::Imitated,
             rdma: None,
         },
         sinks: vec![Box::new(console.clone())],

@@ -14,7 +14,7 @@ use crate::config::Config;
 use crate::eventlog::EventLog;
 use crate::export::stats::Collector;
 use crate::node::{DirectoryNode, KernelNode};
-use crate::privileges;
+use crate::privileges::{self, Ports};
 use crate::sources::RdmaCounters;
 use crate::telemetry;
 
@@ -42,9 +42,9 @@ pub fn run(args: RunArgs) -> anyhow::Result<Exit> {
     for warning in config.warnings() {
         tracing::warn!("{warning}");
     }
-    privileges::check(&config.settings)?;
-    ask_for_files();
     let place = place(&config)?;
+    privileges::check(&config.settings, place.ports)?;
+    ask_for_files();
     let (flags, hangup) = (args.config, hangup());
     let setup = Setup {
         config,
@@ -83,12 +83,14 @@ fn place(config: &Config) -> anyhow::Result<Place> {
             node: Box::new(DirectoryNode::open(root)?),
             collector: Collector::Directory,
             watch: Watch::Nobody,
+            ports: Ports::Imitated,
             rdma: Some(RdmaCounters::of_tree(&root.join("sys"))),
         },
         None => Place {
             node: Box::new(KernelNode::open(&config.path.sysfs)?),
             collector: Collector::Ethtool,
             watch: Watch::Kernel,
+            ports: Ports::Real,
             rdma: Some(RdmaCounters::of_kernel(&config.path.sysfs)),
         },
     })

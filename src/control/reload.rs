@@ -9,7 +9,7 @@ use rocewatch_core::settings::{Mode, Settings};
 use crate::clock;
 use crate::config::{Config, ConfigError, Style};
 use crate::export::stats::AgentStats;
-use crate::privileges;
+use crate::privileges::{self, Ports};
 
 /// Reads the configuration: the same file and flags as at the start.
 pub type Load = Box<dyn Fn() -> Result<Config, ConfigError> + Send + Sync>;
@@ -19,6 +19,7 @@ pub struct Reload {
     load: Load,
     started: Config,
     mode_max: Mode,
+    ports: Ports,
     stats: Arc<AgentStats>,
 }
 
@@ -33,10 +34,14 @@ pub(super) struct Accepted {
 }
 
 impl Reload {
-    /// Reloads for an agent that was started with `started`, and may not go beyond `mode_max`.
+    /// Reloads for an agent that was started with `started` on `ports`, and may not go beyond `mode_max`.
     #[must_use]
-    pub fn new(load: Load, started: Config, mode_max: Mode, stats: Arc<AgentStats>) -> Self {
-        let reload = Self { load, started, mode_max, stats };
+    pub fn new(
+        load: Load,
+        (started, mode_max, ports): (Config, Mode, Ports),
+        stats: Arc<AgentStats>,
+    ) -> Self {
+        let reload = Self { load, started, mode_max, ports, stats };
         reload.note_accepted(&reload.started);
         reload
     }
@@ -49,7 +54,7 @@ impl Reload {
         })?;
         let mode = config.settings.mode.min(self.mode_max);
         let settings = Settings { mode, ..config.settings.clone() };
-        privileges::check(&settings).map_err(|missing| {
+        privileges::check(&settings, self.ports).map_err(|missing| {
             self.stats.note_config_refused();
             vec![missing.to_string()]
         })?;

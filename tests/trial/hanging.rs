@@ -10,6 +10,7 @@ use rocewatch::agent::{self, Hangup, Place, Setup, Watch};
 use rocewatch::config::{Assignment, Config, Request};
 use rocewatch::export::stats::Collector;
 use rocewatch::node::{DirectoryNode, Node, NodeError, Seen};
+use rocewatch::privileges::Ports;
 use rocewatch::sources::{RdmaCounters, ReadError, Source};
 use rocewatch_core::ids::PortIdentity;
 
@@ -69,6 +70,7 @@ pub(crate) fn run_child() {
         node: Box::new(node),
         collector: Collector::Ethtool,
         watch: Watch::Nobody,
+        ports: Ports::Imitated,
         rdma: Some(RdmaCounters::of_tree(&root.join("sys"))),
     };
     let setup = Setup {
