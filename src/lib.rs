@@ -24,3 +24,4 @@ pub mod eventlog;
 pub mod console;
 pub mod export;
 pub mod http;
+pub mod alerts;

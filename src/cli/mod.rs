@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use crate::actuate::WorkerError;
+use crate::alerts::SettingError;
 use crate::config::{ConfigError, Style};
 use crate::privileges;
 use crate::replay::ReplayError;
@@ -20,6 +21,7 @@ pub mod replay;
 pub mod sim;
 pub mod config;
 pub mod counters;
+pub mod alerts;
 pub mod ctl;
 
 /// The whole command line.
@@ -61,6 +63,8 @@ pub enum Command {
     Config(config::ConfigCommand),
     /// Print every metric: name, labels, unit, meaning, and what it is called on each NIC
     Counters,
+    /// Write the alert and recording rules for Prometheus
+    Alerts(alerts::AlertsArgs),
 }
 
 /// How a subcommand ended.
@@ -108,6 +112,7 @@ impl Command {
             Self::Ctl(args) => ctl::run(&args),
             Self::Config(command) => config::run(command),
             Self::Counters => counters::run(),
+            Self::Alerts(args) => alerts::run(&args),
         }
     }
 }
@@ -118,6 +123,7 @@ pub fn report(error: &anyhow::Error) -> Exit {
     let Some(refused) = error.downcast_ref::<ConfigError>() else {
         tell(&format!("rocewatch: {error:#}"));
         let refused = error.is::<ReplayError>()
+            || error.is::<SettingError>()
             || error.is::<privileges::Missing>()
             || matches!(error.downcast_ref(), Some(WorkerError::Refused(_)));
         return if refused { Exit::Refused } else { Exit::Failed };

@@ -37,6 +37,7 @@ pub use problem::{ConfigError, Problem, Problems, Style, Subject};
 pub use reference::{example, page};
 pub use setting::Arity;
 pub use span::{BadSpan, parse_span, span_text};
+pub(crate) use table::nearest;
 
 use values::Values;
 

@@ -184,7 +184,7 @@ fn names_in(prefix: &str) -> Vec<String> {
 }
 
 /// The candidate that `name` is most likely a misspelling of. One wrong letter in three is still recognised.
-pub(super) fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+pub(crate) fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     // A name many times longer than any key is no misspelling, and comparing it would take its length squared.
     let name: String = name.chars().take(64).collect();
     let bare =

@@ -1,0 +1,159 @@
+//! The alert rules: current, made of names that exist, and right about faults. `UPDATE_GOLDEN=1` writes what is generated
+//! under `alerts/` and `docs/alerts.md`.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may")]
+
+mod rules;
+#[path = "skip/mod.rs"]
+mod skip;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use rocewatch::alerts::{self, FILES, Rule, Settings, Severity};
+use rules::names;
+
+fn place(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
+}
+
+#[track_caller]
+fn check_current(path: &str, current: &str) {
+    let whole = place(path);
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        fs::create_dir_all(whole.parent().unwrap()).unwrap();
+        fs::write(&whole, current).unwrap();
+    }
+    let written = fs::read_to_string(&whole).unwrap_or_default();
+    assert!(written == current, "{path} is stale: run with UPDATE_GOLDEN=1");
+}
+
+/// The names of the files in a folder that end so, without the end.
+fn names_in(folder: &str, end: &str) -> BTreeSet<String> {
+    let entries = fs::read_dir(place(folder)).unwrap().map(|entry| entry.unwrap().file_name());
+    entries.filter_map(|name| name.to_str().unwrap().strip_suffix(end).map(str::to_owned)).collect()
+}
+
+fn alert_rules() -> impl Iterator<Item = &'static Rule> {
+    alerts::rules().filter(|rule| rule.alert.is_some())
+}
+
+/// Runs a tool of Debian's package; false if it is not there.
+fn passes(tool: &str, package: &str, args: &[&str]) -> bool {
+    let Ok(output) = Command::new(tool).args(args).current_dir(place("alerts")).output() else {
+        skip::skip("a check of the alerts", &format!("{tool} is not installed (Debian package {package})"));
+        return false;
+    };
+    let said = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    assert!(output.status.success(), "{tool} {args:?}: {}", said.concat());
+    true
+}
+
+#[test]
+fn the_rules_and_their_page_are_current() {
+    let settings = Settings::default();
+    for file in FILES {
+        check_current(&format!("alerts/{}.yml", file.name), &alerts::render(file, &settings));
+    }
+    let expected = FILES.iter().map(|file| file.name.to_owned()).collect::<BTreeSet<_>>();
+    assert_eq!(names_in("alerts", ".yml"), expected);
+    check_current("docs/alerts.md", &alerts::reference());
+}
+
+#[test]
+fn every_name_in_a_rule_is_in_the_catalogue_or_recorded_before() {
+    let strange = alerts::rules().flat_map(|rule| {
+        names::strangers(rule).into_iter().map(move |what| format!("{}: {what}", rule.name))
+    });
+    assert_eq!(strange.collect::<Vec<_>>(), [""; 0]);
+}
+
+#[test]
+fn a_metric_a_label_or_a_value_that_does_not_exist_is_found() {
+    let known = *alert_rules().find(|rule| rule.name == "RocewatchUndoFailed").unwrap();
+    for (expr, what) in [
+        (
+            "rocewatch_watchdog_undo_failled == 1",
+            "rocewatch_watchdog_undo_failled is no metric and not recorded",
+        ),
+        (
+            "rate(rocewatch_pfc_rx_pause_ratio[5m]) > 1",
+            "rocewatch_pfc_rx_pause_ratio is no metric and not recorded",
+        ),
+        ("rocewatch:no:such > 1", "rocewatch:no:such is no metric and not recorded"),
+        ("sum by (rail) (rocewatch_watchdog_undo_failed) > 1", "no series here has the label rail"),
+        (
+            "rocewatch_watchdog_undo_failed{prio=\"3\"} > 1",
+            "rocewatch_watchdog_undo_failed never has prio=\"3\"",
+        ),
+        (
+            "rocewatch_watchdog_undo_failed unless rocewatch_watchdog_mode{mode=\"on\"}",
+            "rocewatch_watchdog_mode never has mode=\"on\"",
+        ),
+        (
+            "rocewatch_watchdog_undo_failed and rocewatch_nic_pause_storm_events_total{severity=\"fatal\"}",
+            "rocewatch_nic_pause_storm_events_total never has severity=\"fatal\"",
+        ),
+    ] {
+        let found = names::strangers(&Rule { expr, ..known });
+        assert!(found.contains(&what.to_owned()), "{expr}: {found:?}");
+    }
+    assert!(names::strangers(&known).is_empty());
+}
+
+#[test]
+fn every_setting_is_used_and_every_one_that_is_used_exists() {
+    let all = alerts::render_all(&Settings::default());
+    assert!(!all.contains("$("), "a template is left");
+    let texts = alerts::rules().flat_map(|rule| {
+        let alert = rule.alert.iter().flat_map(|a| [a.summary, a.description, a.hold.unwrap_or_default()]);
+        alert.chain([rule.expr]).collect::<Vec<_>>()
+    });
+    let intervals = FILES.iter().flat_map(|file| file.groups).filter_map(|group| group.interval);
+    let used = texts.chain(intervals).collect::<Vec<_>>().join("\n");
+    let indirect = ["scale", "runbook_base"];
+    let idle =
+        alerts::SETTINGS.iter().map(|s| s.key).filter(|key| !indirect.contains(key) && !used.contains(key));
+    assert_eq!(idle.collect::<Vec<_>>(), [""; 0]);
+}
+
+#[test]
+fn every_alert_says_where_what_and_how_much() {
+    let names = alert_rules().map(|rule| rule.name).collect::<Vec<_>>();
+    assert!(names.len() >= 20);
+    assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), names.len());
+    for rule in alert_rules() {
+        let alert = rule.alert.unwrap();
+        let both = format!("{}\n{}", alert.summary, alert.description);
+        assert!(rule.name.starts_with("Rocewatch"), "{}", rule.name);
+        assert!(
+            alert.summary.contains("$labels.instance") || both.contains("$labels.$(cluster)"),
+            "{}",
+            rule.name
+        );
+        assert!(alert.description.contains("$value"), "{}: no value", rule.name);
+        assert!(alert.description.ends_with('.') && !alert.summary.ends_with('.'), "{}", rule.name);
+        let estimated = both.to_lowercase().contains("estimated");
+        assert_eq!(estimated, rule.expr.contains("_bound:"), "{}: estimated or measured?", rule.name);
+    }
+    for (severity, least) in [(Severity::Critical, 5), (Severity::Warning, 5), (Severity::Info, 2)] {
+        assert!(alert_rules().filter(|rule| rule.alert.unwrap().severity == severity).count() >= least);
+    }
+}
+
+#[test]
+fn promtool_accepts_the_rules_at_every_scale() {
+    let folder = tempfile::tempdir().unwrap();
+    for scale in ["1", "0.01", "100"] {
+        let mut settings = Settings::default();
+        settings.set(&format!("scale={scale}")).unwrap();
+        let path = folder.path().join("all.yml");
+        fs::write(&path, alerts::render_all(&settings)).unwrap();
+        let args = ["check", "rules", "--lint=all", "--lint-fatal", path.to_str().unwrap()];
+        if !passes("promtool", "prometheus", &args) {
+            return;
+        }
+    }
+}
