@@ -13,7 +13,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use rocewatch::alerts::{self, FILES, Rule, Settings, Severity};
-use rules::names;
+use rules::faults::{FAULTS, Pace};
+use rules::scenarios::{self, FIRES, SILENT, SILENT_ON, SILENT_WITHOUT};
+use rules::{base, names};
 
 fn place(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
@@ -156,4 +158,80 @@ fn promtool_accepts_the_rules_at_every_scale() {
             return;
         }
     }
+}
+
+/// promtool's tests, by file.
+fn promtool_tests() -> [(&'static str, String); 4] {
+    [
+        ("fires", scenarios::fires(Pace::Fast)),
+        ("fires-slowly", scenarios::fires(Pace::Slow)),
+        ("silent", scenarios::silent()),
+        ("missing", scenarios::missing()),
+    ]
+}
+
+#[test]
+fn the_tests_of_promtool_are_current_and_pass() {
+    for (name, current) in promtool_tests() {
+        check_current(&format!("alerts/tests/{name}.yml"), &current);
+    }
+    assert_eq!(names_in("alerts/tests", ".yml").len(), promtool_tests().len());
+    std::thread::scope(|scope| {
+        for (name, _) in promtool_tests() {
+            let file = format!("tests/{name}.yml");
+            scope.spawn(move || passes("promtool", "prometheus", &["test", "rules", &file]));
+        }
+    });
+}
+
+/// The tests in which an alert occurs, with what is expected of it there last: `(test, alert, fires)`.
+fn expectations() -> Vec<(String, String, bool)> {
+    let mut found: Vec<(String, String, bool)> = Vec::new();
+    for file in names_in("alerts/tests", ".yml") {
+        let text = fs::read_to_string(place(&format!("alerts/tests/{file}.yml"))).unwrap();
+        let mut test = String::new();
+        for line in text.lines() {
+            if let Some(name) = line.strip_prefix("  - name: ") {
+                test = name.trim_matches('\'').to_owned();
+            } else if let Some((_, alert)) = line.split_once("alertname: ") {
+                let (alert, fires) = match alert.split_once(", exp_alerts: []}") {
+                    Some((alert, _)) => (alert, false),
+                    None => (alert, true),
+                };
+                found.push((test.clone(), alert.to_owned(), fires));
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn every_alert_has_all_its_cases() {
+    let expectations = expectations();
+    for rule in alert_rules() {
+        let of_it = expectations.iter().filter(|(_, alert, _)| alert == rule.name);
+        let (firing, silent) = of_it.partition::<Vec<_>, _>(|(_, _, fires)| *fires);
+        let on_its_fault =
+            |(test, _, _): &&(String, String, bool)| test.starts_with(&format!("{}{FIRES}", rule.name));
+        assert!(!firing.is_empty() && firing.iter().all(on_its_fault), "{}: fires nowhere", rule.name);
+        let is_silent = |name: String| silent.iter().any(|(test, _, _)| *test == name);
+        for case in SILENT {
+            // A device that is missing is the fault of this one.
+            let own_fault = case == "device removal" && rule.name == "RocewatchDeviceMissing";
+            assert!(own_fault || is_silent(format!("{SILENT_ON}{case}")), "{}: {case}", rule.name);
+        }
+        for metric in names::metrics_of(rule) {
+            assert!(is_silent(format!("{SILENT_WITHOUT}{metric}")), "{}: without {metric}", rule.name);
+        }
+    }
+}
+
+#[test]
+fn the_base_load_has_every_metric_that_a_rule_rests_on_and_no_other() {
+    let given = base::series().map(|series| series.name.to_owned()).collect::<BTreeSet<_>>();
+    let needed = alerts::rules().flat_map(names::metrics_of).collect::<BTreeSet<_>>();
+    assert_eq!(given, needed);
+    let selectors = base::series().map(|series| series.selector()).collect::<Vec<_>>();
+    assert_eq!(selectors.iter().collect::<BTreeSet<_>>().len(), selectors.len());
+    assert!(FAULTS.iter().all(|fault| alert_rules().any(|rule| rule.name == fault.alert)));
 }

@@ -2,3 +2,7 @@
 
 pub(crate) mod words;
 pub(crate) mod names;
+pub(crate) mod base;
+pub(crate) mod template;
+pub(crate) mod faults;
+pub(crate) mod scenarios;
