@@ -15,7 +15,7 @@ use std::process::Command;
 use rocewatch::alerts::{self, FILES, Rule, Settings, Severity};
 use rules::faults::{FAULTS, Pace};
 use rules::scenarios::{self, FIRES, SILENT, SILENT_ON, SILENT_WITHOUT};
-use rules::{base, names};
+use rules::{base, inhibitions, names};
 
 fn place(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
@@ -234,4 +234,52 @@ fn the_base_load_has_every_metric_that_a_rule_rests_on_and_no_other() {
     let selectors = base::series().map(|series| series.selector()).collect::<Vec<_>>();
     assert_eq!(selectors.iter().collect::<BTreeSet<_>>().len(), selectors.len());
     assert!(FAULTS.iter().all(|fault| alert_rules().any(|rule| rule.name == fault.alert)));
+}
+
+const SNIPPET: &str = "alerts/alertmanager/inhibitions.yml";
+
+#[test]
+fn alertmanager_takes_the_inhibitions() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("alertmanager.yml");
+    let snippet = fs::read_to_string(place(SNIPPET)).unwrap();
+    let rest = "route: {receiver: nobody, group_by: [alertname, cluster]}\nreceivers: [{name: nobody}]\n";
+    fs::write(&path, format!("{rest}{snippet}")).unwrap();
+    passes("amtool", "prometheus-alertmanager", &["check-config", path.to_str().unwrap()]);
+}
+
+#[test]
+fn inhibitions_compare_labels_of_both_sides_and_never_hide_what_needs_a_person() {
+    let alerts = alert_rules().map(|rule| rule.name).collect::<Vec<_>>();
+    let inhibitions = inhibitions::read(&fs::read_to_string(place(SNIPPET)).unwrap(), &alerts);
+    assert!(inhibitions.len() > 5);
+    for inhibition in &inhibitions {
+        assert!(!inhibition.sources.is_empty() && !inhibition.targets.is_empty(), "{inhibition:?}");
+        for alert in inhibition.sources.iter().chain(&inhibition.targets) {
+            let labels = inhibitions::labels_of(alert);
+            assert!(inhibition.equal.iter().all(|label| labels.contains(label)), "{alert}: {labels:?}");
+        }
+        assert!(
+            inhibition.sources.iter().all(|source| !inhibition.targets.contains(source)),
+            "{inhibition:?}"
+        );
+        for never in ["ActionFailed", "UndoFailed", "LockedOut", "ResetLoop"] {
+            assert!(!inhibition.targets.contains(&format!("Rocewatch{never}").as_str()), "{never}");
+        }
+    }
+    let quiet = |source: &str, target: &str| {
+        inhibitions.iter().any(|rule| rule.sources.contains(&source) && rule.targets.contains(&target))
+    };
+    for (source, target) in [
+        ("RocewatchStormFleetWide", "RocewatchRxPauseStorm"),
+        ("RocewatchStormFleetWide", "RocewatchTxPauseStorm"),
+        ("RocewatchRxPauseStorm", "RocewatchPfcRxPauseCritical"),
+        ("RocewatchTxPauseStorm", "RocewatchOutOfBuffer"),
+        ("RocewatchPortDown", "RocewatchNotArmed"),
+        ("RocewatchEnforcingAgentDown", "RocewatchPollerStale"),
+    ] {
+        assert!(quiet(source, target), "{source} does not keep {target} quiet");
+    }
+    // Whose storm it is, is two questions.
+    assert!(!quiet("RocewatchRxPauseStorm", "RocewatchPfcTxPauseHigh"));
 }

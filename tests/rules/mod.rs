@@ -6,3 +6,4 @@ pub(crate) mod base;
 pub(crate) mod template;
 pub(crate) mod faults;
 pub(crate) mod scenarios;
+pub(crate) mod inhibitions;
