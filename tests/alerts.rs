@@ -15,7 +15,7 @@ use std::process::Command;
 use rocewatch::alerts::{self, FILES, Rule, Settings, Severity};
 use rules::faults::{FAULTS, Pace};
 use rules::scenarios::{self, FIRES, SILENT, SILENT_ON, SILENT_WITHOUT};
-use rules::{base, inhibitions, names};
+use rules::{base, inhibitions, names, runbooks};
 
 fn place(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
@@ -282,4 +282,41 @@ fn inhibitions_compare_labels_of_both_sides_and_never_hide_what_needs_a_person()
     }
     // Whose storm it is, is two questions.
     assert!(!quiet("RocewatchRxPauseStorm", "RocewatchPfcTxPauseHigh"));
+}
+
+#[test]
+fn every_alert_has_a_runbook_and_what_it_tells_to_type_exists() {
+    let alerts = alert_rules().map(|rule| rule.name).collect::<Vec<_>>();
+    let pages = names_in("alerts/runbooks", ".md");
+    assert_eq!(pages, alerts.iter().map(|name| (*name).to_owned()).collect());
+    let mut queries = String::from("groups:\n  - name: runbooks\n    rules:\n");
+    for name in pages {
+        let page = fs::read_to_string(place(&format!("alerts/runbooks/{name}.md"))).unwrap();
+        assert!(page.starts_with(&format!("# {name}\n")), "{name}");
+        assert_eq!(runbooks::faults(&page, &alerts), [""; 0], "{name}");
+        for query in runbooks::queries(&page) {
+            queries += &format!("      - record: x:{}\n        expr: '{query}'\n", queries.len());
+        }
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("queries.yml");
+    fs::write(&path, queries).unwrap();
+    passes("promtool", "prometheus", &["check", "rules", "--lint=none", path.to_str().unwrap()]);
+}
+
+#[test]
+fn a_runbook_that_names_what_does_not_exist_is_found() {
+    let alerts = alert_rules().map(|rule| rule.name).collect::<Vec<_>>();
+    let page = "RocewatchNoSuch rocewatch_no_such\n```sh\nrocewatch ctl stauts\nfrobnicate eth0\n```\n```promql\nrocewatch_gone\n```\n";
+    let found = runbooks::faults(page, &alerts).join("\n");
+    for word in [
+        "no \"Escalate\"",
+        "RocewatchNoSuch",
+        "rocewatch_no_such does",
+        "stauts",
+        "frobnicate",
+        "rocewatch_gone is",
+    ] {
+        assert!(found.contains(word), "{word}: {found}");
+    }
 }

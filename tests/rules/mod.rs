@@ -7,3 +7,4 @@ pub(crate) mod template;
 pub(crate) mod faults;
 pub(crate) mod scenarios;
 pub(crate) mod inhibitions;
+pub(crate) mod runbooks;

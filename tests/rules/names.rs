@@ -16,10 +16,17 @@ const OF_PROMETHEUS: [&str; 4] = ["job", "instance", "cluster", "le"];
 
 /// Everything in a rule that is not in the catalogue.
 pub(crate) fn strangers(rule: &Rule) -> Vec<String> {
-    let expr = Settings::default().fill(rule.expr);
+    let settings = Settings::default();
+    let texts = rule.alert.iter().flat_map(|alert| [alert.summary, alert.description]);
+    let named = texts.flat_map(|text| labels_in(&settings.fill(text))).collect();
+    strangers_in(&settings.fill(rule.expr), named)
+}
+
+/// Everything in an expression that is not in the catalogue; its series have to have the labels `named`, too.
+pub(crate) fn strangers_in(expr: &str, named: Vec<String>) -> Vec<String> {
     let mut found = Vec::new();
     let mut known: BTreeSet<String> = OF_PROMETHEUS.map(str::to_owned).into();
-    for selector in words::selectors(&expr) {
+    for selector in words::selectors(expr) {
         match labels_of(&selector.name) {
             Some(labels) => {
                 found.extend(wrong_matchers(&selector, &labels));
@@ -28,10 +35,8 @@ pub(crate) fn strangers(rule: &Rule) -> Vec<String> {
             None => found.push(format!("{} is no metric and not recorded", selector.name)),
         }
     }
-    let (used, made) = words::labels(&expr);
+    let (used, made) = words::labels(expr);
     known.extend(made);
-    let texts = rule.alert.iter().flat_map(|alert| [alert.summary, alert.description]);
-    let named = texts.flat_map(|text| labels_in(&Settings::default().fill(text))).collect::<Vec<_>>();
     let unknown = used.into_iter().chain(named).filter(|label| !known.contains(label));
     found.extend(unknown.map(|label| format!("no series here has the label {label}")));
     found
