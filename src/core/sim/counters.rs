@@ -1,64 +1,17 @@
-//! The counters of a simulated port: what really happened, and the numbers and names its driver makes of it.
+//! The counters of a simulated port: the numbers and names its driver makes of what happened.
 
 use std::time::Duration;
 
 use super::random::Random;
 use super::scenario::Names;
+use super::tally::{PACKET_BYTES, Tally};
 use crate::catalog::Counter as C;
 use crate::drivers::{Driver, NamesEffect, PRIORITY_MARK, Row};
 use crate::engine::is_watched;
 use crate::units::{Direction, Priority, PriorityMask, Queue};
 
-/// Bytes of a packet: what RoCE sends over an MTU of 4096.
-const PACKET_BYTES: u64 = 4178;
-/// A second in nanoseconds.
-const SECOND: u128 = 1_000_000_000;
 /// Names that no table knows: every real device has some.
 const UNTABLED: [&str; 3] = ["rx_sim_steered", "tx_sim_doorbells", "sim_temperature"];
-
-/// What really happened on a port.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Tally {
-    pub(super) pauses: [[PauseTally; 2]; Queue::COUNT],
-    packets: [[Packets; 2]; Priority::COUNT],
-    pub(super) link_downs: u64,
-}
-
-/// The pause of one queue in one direction.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct PauseTally {
-    pub(super) time_ns: u64,
-    pub(super) stops: u64,
-    pub(super) releases: u64,
-    pub(super) ends: u64,
-}
-
-/// Packets, and the part of the next one that is already through.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Packets {
-    whole: u64,
-    rest: u64,
-}
-
-impl Tally {
-    /// Adds the packets of `nanos` at `rate` a second.
-    pub(super) fn flow(&mut self, priority: Priority, direction: Direction, nanos: u64, rate: u64) {
-        let packets = &mut self.packets[priority.index()][direction.index()];
-        let all = u128::from(nanos) * u128::from(rate) + u128::from(packets.rest);
-        packets.whole += (all / SECOND) as u64;
-        packets.rest = (all % SECOND) as u64;
-    }
-
-    /// Packets of one priority: received ones for `Rx`, sent ones for `Tx`.
-    pub(super) fn packets(&self, priority: Priority, direction: Direction) -> u64 {
-        self.packets[priority.index()][direction.index()].whole
-    }
-
-    /// All packets in one direction.
-    pub(super) fn port_packets(&self, direction: Direction) -> u64 {
-        self.packets.iter().map(|both| both[direction.index()].whole).sum()
-    }
-}
 
 /// What a native counter means here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,7 +26,14 @@ pub(super) enum Meaning {
     PortPackets(Direction),
     PortBytes(Direction),
     PortFrames(Direction),
+    RdmaPackets(Direction),
+    RdmaBytes(Direction),
     LinkDowns,
+    Marked,
+    Discards,
+    CnpSent,
+    CnpHandled,
+    AckTimeouts,
     /// Something that does not move here.
     Still,
 }
@@ -111,12 +71,49 @@ const MEANINGS: &[(C, Meaning)] = &[
     (C::PortTxBytes, Meaning::PortBytes(Tx)),
     (C::PortPfcRxPauseFrames, Meaning::PortFrames(Rx)),
     (C::PortPfcTxPauseFrames, Meaning::PortFrames(Tx)),
+    (C::RdmaRxPackets, Meaning::RdmaPackets(Rx)),
+    (C::RdmaTxPackets, Meaning::RdmaPackets(Tx)),
+    (C::RdmaRxBytes, Meaning::RdmaBytes(Rx)),
+    (C::RdmaTxBytes, Meaning::RdmaBytes(Tx)),
     (C::LinkDowns, Meaning::LinkDowns),
+    (C::EcnMarkedPackets, Meaning::Marked),
+    (C::PriorityEcnMarkedPackets, Meaning::Marked),
+    (C::PriorityRxDiscards, Meaning::Discards),
+    (C::PriorityBufferDiscards, Meaning::Discards),
+    (C::PortRxDiscards, Meaning::Discards),
+    (C::CnpSent, Meaning::CnpSent),
+    (C::CnpHandled, Meaning::CnpHandled),
+    (C::LocalAckTimeouts, Meaning::AckTimeouts),
 ];
 
 impl Meaning {
     fn of(counter: C) -> Self {
         MEANINGS.iter().find(|(known, _)| *known == counter).map_or(Self::Still, |(_, meaning)| *meaning)
+    }
+
+    /// Whether it is small on a port that has run for long: troubles, and what is not simulated.
+    const fn is_rare(self) -> bool {
+        match self {
+            Self::Marked
+            | Self::Discards
+            | Self::CnpSent
+            | Self::CnpHandled
+            | Self::AckTimeouts
+            | Self::RdmaPackets(_)
+            | Self::RdmaBytes(_)
+            | Self::Still => true,
+            Self::PauseTime(_)
+            | Self::Frames(_)
+            | Self::Stops(_)
+            | Self::Releases(_)
+            | Self::Ends(_)
+            | Self::Packets(_)
+            | Self::Bytes(_)
+            | Self::PortPackets(_)
+            | Self::PortBytes(_)
+            | Self::PortFrames(_)
+            | Self::LinkDowns => false,
+        }
     }
 
     const fn is_pause(self) -> bool {
@@ -159,8 +156,9 @@ pub(super) struct Shown {
 }
 
 impl Directory {
-    /// The names of `driver` under the present settings. `seed` decides where the counters began, by name.
-    pub(super) fn new(driver: &'static Driver, shown: Shown, seed: u64) -> Self {
+    /// The names of `driver` under the present settings. `seed` decides where the counters began, by name; without one
+    /// they begin at 0.
+    pub(super) fn new(driver: &'static Driver, shown: Shown, seed: Option<u64>) -> Self {
         let vanish = driver.caps.levers.pfc_off.is_some_and(|off| off.pause_names == NamesEffect::Vanish);
         let mut directory = Self::default();
         for row in driver.ethtool {
@@ -177,7 +175,18 @@ impl Directory {
         directory
     }
 
-    fn push_row(&mut self, row: &Row, shown: Shown, vanish: bool, seed: u64) {
+    /// The names of the RDMA device that `driver` makes, without those that somebody has to switch on. They begin at 0.
+    pub(super) fn rdma(driver: &'static Driver) -> Self {
+        const OPTIONAL: u8 = 2;
+        let mut directory = Self::default();
+        for row in driver.rdma.iter().filter(|row| row.rank != OPTIONAL && !row.is_per_priority()) {
+            let (meaning, mask) = (Meaning::of(row.counter), row.width.max());
+            directory.push(row.pattern.to_owned(), meaning, Queue::Global, row.unit.scale(), mask, None);
+        }
+        directory
+    }
+
+    fn push_row(&mut self, row: &Row, shown: Shown, vanish: bool, seed: Option<u64>) {
         let meaning = Meaning::of(row.counter);
         // A share of the last second has no past, and here it is nothing.
         let mask = if row.counter.is_gauge() { 0 } else { row.width.max() & shown.mask };
@@ -200,16 +209,16 @@ impl Directory {
         }
     }
 
-    fn push(&mut self, name: String, meaning: Meaning, queue: Queue, scale: u64, mask: u64, seed: u64) {
-        let salt =
-            name.bytes().fold(seed, |hash, byte| hash.wrapping_mul(0x0100_0000_01b3) ^ u64::from(byte));
-        let mut random = Random::new(salt);
-        let origin = match (mask, meaning) {
-            (_, Meaning::Still) => random.between(0, 1000).min(mask),
-            (u64::MAX, _) => random.between(0, 1 << 40),
-            // A narrow counter begins shortly before its end: it wraps within seconds of traffic or pause.
-            _ => mask - random.between(0, 2_000_000).min(mask),
-        };
+    fn push(
+        &mut self,
+        name: String,
+        meaning: Meaning,
+        queue: Queue,
+        scale: u64,
+        mask: u64,
+        seed: Option<u64>,
+    ) {
+        let origin = seed.map_or(0, |seed| origin(&name, meaning, mask, seed));
         self.names.push(name);
         self.natives.push(Native { meaning, queue, scale, origin, mask });
     }
@@ -246,10 +255,44 @@ impl Directory {
                 let all = &tally.pauses[..Priority::COUNT];
                 all.iter().map(|both| both[direction.index()].stops + both[direction.index()].releases).sum()
             }
+            Meaning::RdmaPackets(direction) => tally.rdma_packets(direction),
+            Meaning::RdmaBytes(direction) => tally.rdma_packets(direction) * PACKET_BYTES,
             Meaning::LinkDowns => tally.link_downs,
+            Meaning::Marked => of(native.queue, &tally.congestion.marked),
+            Meaning::Discards => of(native.queue, &tally.congestion.discards),
+            Meaning::CnpSent => tally.congestion.cnp_sent,
+            Meaning::CnpHandled => tally.congestion.cnp_handled,
+            Meaning::AckTimeouts => tally.congestion.ack_timeouts,
             Meaning::Still => 0,
         };
         count / native.scale
+    }
+
+    /// Replaces `values` by what the natives show of `tally`.
+    pub(super) fn read(&self, tally: &Tally, values: &mut Vec<u64>) {
+        let value = |native: &Native| self.counted(native, tally, PriorityMask(0)) & native.mask;
+        values.clear();
+        values.extend(self.natives.iter().map(value));
+    }
+}
+
+/// Where a counter of a device stood that had run before.
+fn origin(name: &str, meaning: Meaning, mask: u64, seed: u64) -> u64 {
+    let salt = name.bytes().fold(seed, |hash, byte| hash.wrapping_mul(0x0100_0000_01b3) ^ u64::from(byte));
+    let mut random = Random::new(salt);
+    match mask {
+        _ if meaning.is_rare() => random.between(0, 1000).min(mask),
+        u64::MAX => random.between(0, 1 << 40),
+        // A narrow counter begins shortly before its end: it wraps within seconds of traffic or pause.
+        _ => mask - random.between(0, 2_000_000).min(mask),
+    }
+}
+
+/// What was counted for one priority, or for the port as a whole.
+fn of(queue: Queue, counted: &[u64; Priority::COUNT]) -> u64 {
+    match queue {
+        Queue::Priority(priority) => counted[priority.index()],
+        Queue::Global => counted.iter().sum(),
     }
 }
 

@@ -9,11 +9,12 @@ mod truth;
 
 use std::time::Duration;
 
-use super::counters::{Directory, Shown, Tally, holding_rate};
+use super::counters::{Directory, Shown, holding_rate};
 use super::faults::{ActMood, Switch};
 use super::peer::{Limit, Script};
 use super::random::Random;
 use super::scenario::{Counters, Load, PortSpec};
+use super::tally::Tally;
 use crate::action::PauseConfig;
 use crate::drivers::{self, Driver, PauseScope};
 use crate::units::{Direction, MonoTime, Priority, PriorityMask, Queue, nanos};
@@ -335,7 +336,7 @@ impl Nic {
         };
         let global = self.pause.rx || self.pause.tx;
         let shown = Shown { which: self.spec.names, pfc: self.pfc, global, mask };
-        let directory = Directory::new(self.driver, shown, self.seed);
+        let directory = Directory::new(self.driver, shown, Some(self.seed));
         self.revision += u64::from(directory.names != self.directory.names);
         self.directory = directory;
     }
