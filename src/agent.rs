@@ -181,11 +181,13 @@ pub fn run<F: Future<Output = ()>>(
     })
 }
 
-fn listen(addresses: &[ListenAddress]) -> Result<Vec<tokio::net::TcpListener>, crate::http::ListenError> {
+pub(crate) fn listen(
+    addresses: &[ListenAddress],
+) -> Result<Vec<tokio::net::TcpListener>, crate::http::ListenError> {
     addresses.iter().map(bind).collect()
 }
 
-fn moment() -> Moment {
+pub(crate) fn moment() -> Moment {
     let now = clock::now();
     Moment { now, boot: clock::since_1970().saturating_sub(Duration::from_nanos(now.as_nanos())) }
 }

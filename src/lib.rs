@@ -25,3 +25,4 @@ pub mod console;
 pub mod export;
 pub mod http;
 pub mod alerts;
+pub mod fleet;

@@ -2,14 +2,14 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
+#[path = "promtool/mod.rs"]
+mod promtool;
 #[path = "running/mod.rs"]
 mod running;
 #[path = "skip/mod.rs"]
 mod skip;
 
 use std::fs;
-use std::io::Write;
-use std::process::{Command, Stdio};
 
 use running::{Agent, rocewatch, value};
 
@@ -21,7 +21,7 @@ fn a_storm_is_found_answered_proved_and_undone_and_the_run_replays_byte_for_byte
     let storm = r#"rocewatch_watchdog_storm{device="bnxt_re0",port="1",netdev="ens2f0np0",priority="3",direction="rx"}"#;
     agent.wait_for("a storm", |page| value(page, storm).filter(|storm| *storm == 1.0));
     let page = agent.get("/metrics");
-    check_metrics(&page);
+    promtool::check_metrics(&page);
     let (code, said) = agent.wait();
     assert_eq!(code, Some(0), "{said}");
     for word in [
@@ -67,15 +67,4 @@ fn a_recording_that_was_cut_off_says_so_one_that_was_tampered_with_differs_and_o
     assert!(said.contains("expected a recording of format 1"), "{said}");
     let (code, ..) = rocewatch(&["replay", file.to_str().unwrap(), "--check", "--set", "watchdog.detect=1s"]);
     assert_eq!(code, Some(2));
-}
-
-/// Prometheus's own check, where it is installed.
-fn check_metrics(page: &str) {
-    let spawned = Command::new("promtool").args(["check", "metrics"]).stdin(Stdio::piped()).spawn();
-    let mut promtool = match spawned {
-        Ok(promtool) => promtool,
-        Err(error) => return skip::skip("promtool check metrics", &format!("no promtool: {error}")),
-    };
-    promtool.stdin.take().unwrap().write_all(page.as_bytes()).unwrap();
-    assert!(promtool.wait().unwrap().success());
 }

@@ -451,7 +451,7 @@ fn the_landing_page_shows_ports_and_lets_no_name_become_markup() {
     let server = Server::start(node.snapshot(), |_| {});
     let page = server.get("/");
     for part in
-        ["&lt;b&gt;eth0", "up, 100 Gbit/s", "time measured", "Mode <b>observe</b>", "href=\"/metrics\""]
+        ["&lt;b&gt;eth0", "up, 100 Gbit/s", "time measured", "Mode <b>observe</b>", "href=\"metrics\""]
     {
         assert!(page.text().contains(part), "{part} in {}", page.text());
     }

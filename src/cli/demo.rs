@@ -1,15 +1,17 @@
-//! `rocewatch demo`: the agent on a simulated node.
+//! `rocewatch demo`: the agent on a simulated node, or on many.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
+use rocewatch_core::sim::fabric::Shape;
 use rocewatch_core::sim::peer::{Pattern, Script, Spell};
 use rocewatch_core::sim::scenario::{PortSpec, Told};
 use rocewatch_core::units::{MonoTime, Queue};
 
 use super::flags::ConfigFlags;
+use super::fleet::{self, FleetArgs};
 use super::run::told_to_end;
 use super::{Exit, print};
 use crate::agent::{self, Hangup, Place, Setup, Watch};
@@ -52,6 +54,9 @@ pub struct DemoArgs {
     /// Write all inputs and effects to FILE, for `rocewatch replay`
     #[arg(long, value_name = "FILE")]
     pub record: Option<PathBuf>,
+    /// Many nodes instead of one.
+    #[command(flatten)]
+    pub fleet: FleetArgs,
     /// The configuration; the file in the usual place does not count here.
     #[command(flatten)]
     pub config: ConfigFlags,
@@ -62,8 +67,11 @@ pub struct DemoArgs {
 /// # Errors
 /// A configuration that is refused, an address that cannot be listened on.
 pub fn run(args: DemoArgs) -> anyhow::Result<Exit> {
+    if let Some(shape) = args.fleet.fleet {
+        return run_fleet(&args, shape);
+    }
     let folder = tempfile::Builder::new().prefix("rocewatch-demo-").tempdir()?;
-    let config = config(&args.config, folder.path())?;
+    let config = config(&args.config, PRESETS, folder.path())?;
     let _lines = crate::telemetry::init(config.log)?;
     print(&greeting(&config, args.length))?;
     let began = clock::now();
@@ -83,7 +91,7 @@ pub fn run(args: DemoArgs) -> anyhow::Result<Exit> {
         },
         sinks: vec![Box::new(console.clone())],
         record: args.record,
-        load: Box::new(move || self::config(&flags, &own)),
+        load: Box::new(move || self::config(&flags, PRESETS, &own)),
         hangup: Hangup::Ends,
     };
     let (length, closed) = (args.length, screen.closed());
@@ -108,10 +116,30 @@ pub fn run(args: DemoArgs) -> anyhow::Result<Exit> {
     Ok(Exit::Fine)
 }
 
-fn config(flags: &ConfigFlags, folder: &std::path::Path) -> Result<Config, ConfigError> {
+/// The same engine on every node of a fleet.
+fn run_fleet(args: &DemoArgs, shape: Shape) -> anyhow::Result<Exit> {
+    let folder = tempfile::Builder::new().prefix("rocewatch-demo-").tempdir()?;
+    let config = config(&args.config, fleet::PRESETS, folder.path())?;
+    let _lines = crate::telemetry::init(config.log)?;
+    let length = args.length.unwrap_or(Duration::MAX);
+    fleet::run(&args.fleet, shape, config, || {
+        let signalled = told_to_end(Hangup::Ends);
+        async move {
+            tokio::select! {
+                () = signalled => {}
+                () = tokio::time::sleep(length) => {}
+            }
+        }
+    })
+}
+
+/// Presets of one demo.
+type Presets = &'static [(&'static str, &'static str)];
+
+fn config(flags: &ConfigFlags, presets: Presets, folder: &Path) -> Result<Config, ConfigError> {
     let own = [("runtime.path", folder.join("run")), ("incidents.path", folder.join("incidents"))];
     let own = own.iter().map(|(key, path)| Assignment::preset("demo", key, &path.to_string_lossy()));
-    let presets = PRESETS.iter().map(|(key, value)| Assignment::preset("demo", key, value)).chain(own);
+    let presets = presets.iter().map(|(key, value)| Assignment::preset("demo", key, value)).chain(own);
     let request = Request { presets: presets.collect(), ..flags.request(FileChoice::None) };
     Config::load(&request)
 }

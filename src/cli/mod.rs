@@ -17,6 +17,7 @@ pub mod run;
 pub mod restore;
 pub mod exec_worker;
 pub mod demo;
+pub mod fleet;
 pub mod replay;
 pub mod sim;
 pub mod config;
@@ -50,7 +51,7 @@ pub enum Command {
     Restore(restore::RestoreArgs),
     /// Run the command of the action exec for an agent in a sandbox
     ExecWorker(exec_worker::ExecWorkerArgs),
-    /// Show the agent at work on a simulated node
+    /// Show the agent at work on a simulated node, or on a fleet of them
     Demo(demo::DemoArgs),
     /// Feed a recording or an incident to the same engine again
     Replay(replay::ReplayArgs),

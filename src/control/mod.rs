@@ -22,7 +22,7 @@ pub use desk::Desk;
 pub use line::{Replies, Told, Withdrawn};
 pub use maintenance_file::{Kept, MaintenanceFile};
 pub use message::{Answer, Depth, Reply, Request};
-pub use reload::{Load, Reload};
+pub use reload::{Load, Reload, note_accepted};
 pub use server::{Server, ServerError};
 pub(crate) use status::queue_name;
 pub use status::{Maintenance, PortStatus, QueueStatus, Status, Verdict};

@@ -41,9 +41,8 @@ impl Reload {
         (started, mode_max, ports): (Config, Mode, Ports),
         stats: Arc<AgentStats>,
     ) -> Self {
-        let reload = Self { load, started, mode_max, ports, stats };
-        reload.note_accepted(&reload.started);
-        reload
+        note_accepted(&stats, &started);
+        Self { load, started, mode_max, ports, stats }
     }
 
     /// The new configuration, or everything that is wrong with it.
@@ -71,14 +70,15 @@ impl Reload {
 
     /// The engine has taken it.
     pub(super) fn took(&self, accepted: &Accepted) {
-        self.note_accepted(&accepted.config);
+        note_accepted(&self.stats, &accepted.config);
     }
+}
 
-    fn note_accepted(&self, config: &Config) {
-        let mut hasher = DefaultHasher::new();
-        config.to_toml().hash(&mut hasher);
-        self.stats.note_config_accepted(format!("{:016x}", hasher.finish()), clock::since_1970());
-    }
+/// Has the page of `stats` show that `config` is in force.
+pub fn note_accepted(stats: &AgentStats, config: &Config) {
+    let mut hasher = DefaultHasher::new();
+    config.to_toml().hash(&mut hasher);
+    stats.note_config_accepted(format!("{:016x}", hasher.finish()), clock::since_1970());
 }
 
 /// What differs from the start and cannot be changed while the agent runs: sockets, threads and files hang on it. The

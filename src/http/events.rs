@@ -18,6 +18,7 @@ const WAITING: usize = 1024;
 /// The stream of events.
 #[derive(Clone, Debug)]
 pub struct EventHub {
+    kept_max: usize,
     kept: Arc<Mutex<VecDeque<Arc<Event>>>>,
     sender: broadcast::Sender<Arc<Event>>,
     stats: Arc<AgentStats>,
@@ -27,14 +28,20 @@ impl EventHub {
     /// A stream without events. Followers and losses are counted in `stats`.
     #[must_use]
     pub fn new(stats: Arc<AgentStats>) -> Self {
-        let (sender, _) = broadcast::channel(WAITING);
-        Self { kept: Arc::default(), sender, stats }
+        Self::of_size(KEPT, WAITING, stats)
+    }
+
+    /// One that keeps so many events, and lets so many wait for a follower: their room is taken at once.
+    #[must_use]
+    pub fn of_size(kept_max: usize, waiting: usize, stats: Arc<AgentStats>) -> Self {
+        let (sender, _) = broadcast::channel(waiting);
+        Self { kept_max, kept: Arc::default(), sender, stats }
     }
 
     /// Tells every follower, and keeps the event for those who come back. Does not wait for any of them.
     pub fn publish(&self, event: Arc<Event>) {
         let mut kept = self.lock();
-        if kept.len() == KEPT {
+        if kept.len() == self.kept_max {
             kept.pop_front();
         }
         kept.push_back(Arc::clone(&event));

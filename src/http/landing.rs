@@ -13,7 +13,7 @@ use super::routes::PATHS;
 use crate::export::stats::BuildInfo;
 use crate::export::{Moment, is_queue_shown};
 
-const HEAD: &str = "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>rocewatch</title>\
+pub(super) const HEAD: &str = "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>rocewatch</title>\
     <meta name=\"viewport\" content=\"width=device-width\"><meta http-equiv=\"refresh\" content=\"5\"><style>\
     body{font:15px/1.5 system-ui,sans-serif;margin:2em auto;max-width:75em;padding:0 1em;color:#222;background:#fff}\
     table{border-collapse:collapse;width:100%}td,th{text-align:left;vertical-align:top;padding:.35em 1em .35em 0;\
@@ -45,8 +45,10 @@ fn write_page(html: &mut String, snapshot: &Snapshot, build: &BuildInfo, moment:
     writeln!(html, ".</p>")?;
     write_ports(html, snapshot, moment)?;
     html.write_str("<ul>\n")?;
+    // Without the slash: the page may stand under a path of its own.
     for (path, what) in PATHS.iter().filter(|(path, _)| *path != "/") {
-        writeln!(html, "<li><a href=\"{path}\"><code>{path}</code></a> {what}</li>")?;
+        let link = path.trim_start_matches('/');
+        writeln!(html, "<li><a href=\"{link}\"><code>{path}</code></a> {what}</li>")?;
     }
     html.write_str("</ul>\n</body></html>\n")
 }
@@ -188,7 +190,7 @@ const fn milder(queue: &QueueView) -> Option<&'static str> {
     }
 }
 
-fn count(number: u32, word: &str) -> String {
+pub(super) fn count(number: u32, word: &str) -> String {
     if number == 1 { format!("1 {word}") } else { format!("{number} {word}s") }
 }
 
@@ -208,7 +210,7 @@ impl fmt::Display for Span {
 }
 
 /// A text from outside, with everything that means something in HTML taken away.
-struct Escaped<'a>(&'a str);
+pub(super) struct Escaped<'a>(pub(super) &'a str);
 
 impl fmt::Display for Escaped<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -9,6 +9,7 @@ mod negotiate;
 mod landing;
 mod state;
 mod stream;
+mod fleet;
 /// The stream of events.
 pub mod events;
 
@@ -23,8 +24,9 @@ use crate::export::Clock;
 use crate::export::stats::AgentStats;
 
 pub use events::EventHub;
+pub use fleet::{FleetState, Member, metrics_path};
 pub use listen::{ListenError, bind};
-pub use serve::serve;
+pub use serve::{serve, serve_fleet};
 
 /// What the server shows.
 #[derive(Clone)]

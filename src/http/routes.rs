@@ -157,7 +157,7 @@ async fn api_events(State(shared): State<Arc<Shared>>, headers: HeaderMap) -> Re
     Sse::new(items).keep_alive(keep_alive).into_response()
 }
 
-async fn healthy() -> &'static str {
+pub(super) async fn healthy() -> &'static str {
     "healthy\n"
 }
 
@@ -168,10 +168,10 @@ async fn ready(State(shared): State<Arc<Shared>>) -> (StatusCode, &'static str) 
     (StatusCode::SERVICE_UNAVAILABLE, "not ready: not every port has been read yet\n")
 }
 
-async fn not_found() -> (StatusCode, &'static str) {
+pub(super) async fn not_found() -> (StatusCode, &'static str) {
     (StatusCode::NOT_FOUND, "there is nothing here; / lists what there is\n")
 }
 
-async fn not_allowed() -> (StatusCode, &'static str) {
+pub(super) async fn not_allowed() -> (StatusCode, &'static str) {
     (StatusCode::METHOD_NOT_ALLOWED, "read only: expected GET or HEAD\n")
 }

@@ -15,9 +15,10 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::fleet::{self, FleetState};
 use super::timed::Timed;
 use super::{AppState, Limits, routes};
-use crate::export::stats::LevelGuard;
+use crate::export::stats::{AgentStats, LevelGuard};
 
 /// Between two tries after the kernel could not hand out a connection, as when descriptors have run out: it is told
 /// once, and a loop that spins would take a processor.
@@ -31,27 +32,21 @@ const BUSY: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: text/pla
 /// Serves `state` on all `listeners` until `stop` is cancelled; then ends the event streams, lets the answers under
 /// way finish within the grace time, and returns.
 pub async fn serve(listeners: Vec<TcpListener>, state: AppState, stop: CancellationToken) {
-    let connections = state.limits.connections;
-    let server = Arc::new(Server {
-        router: routes::router(state.clone(), stop.clone()),
-        free: Arc::new(Semaphore::new(connections)),
-        state,
-        tasks: TaskTracker::new(),
-        stop,
-    });
-    for listener in listeners {
-        let accepting = Arc::clone(&server);
-        server.tasks.spawn(async move { accepting.accept(listener).await });
-    }
-    server.stop.cancelled().await;
-    server.tasks.close();
-    // Each task ends itself within the grace time.
-    server.tasks.wait().await;
+    let router = routes::router(state.clone(), stop.clone());
+    Server::new(router, state.limits, state.stats, stop).run(listeners).await;
+}
+
+/// The same for the nodes of a simulated fleet, each under a path of its own.
+pub async fn serve_fleet(listeners: Vec<TcpListener>, fleet: FleetState, stop: CancellationToken) {
+    let (limits, stats) = (fleet.limits.clone(), Arc::clone(&fleet.stats));
+    let router = fleet::router(fleet, &stop);
+    Server::new(router, limits, stats, stop).run(listeners).await;
 }
 
 struct Server {
     router: Router,
-    state: AppState,
+    limits: Limits,
+    stats: Arc<AgentStats>,
     free: Arc<Semaphore>,
     tasks: TaskTracker,
     stop: CancellationToken,
@@ -64,6 +59,22 @@ struct Admission {
 }
 
 impl Server {
+    fn new(router: Router, limits: Limits, stats: Arc<AgentStats>, stop: CancellationToken) -> Arc<Self> {
+        let free = Arc::new(Semaphore::new(limits.connections));
+        Arc::new(Self { router, limits, stats, free, tasks: TaskTracker::new(), stop })
+    }
+
+    async fn run(self: Arc<Self>, listeners: Vec<TcpListener>) {
+        for listener in listeners {
+            let accepting = Arc::clone(&self);
+            self.tasks.spawn(async move { accepting.accept(listener).await });
+        }
+        self.stop.cancelled().await;
+        self.tasks.close();
+        // Each task ends itself within the grace time.
+        self.tasks.wait().await;
+    }
+
     async fn accept(&self, listener: TcpListener) {
         let mut failing = false;
         loop {
@@ -95,13 +106,13 @@ impl Server {
 
     fn admit(&self, stream: TcpStream) {
         let Ok(place) = Arc::clone(&self.free).try_acquire_owned() else {
-            self.state.stats.http.rejected.one();
+            self.stats.http.rejected.one();
             refuse(stream);
             return;
         };
-        let admission = Admission { _place: place, _count: self.state.stats.http.connections.enter() };
+        let admission = Admission { _place: place, _count: self.stats.http.connections.enter() };
         let router = self.router.clone();
-        let limits = self.state.limits.clone();
+        let limits = self.limits.clone();
         let stop = self.stop.clone();
         self.tasks.spawn(async move {
             converse(stream, router, &limits, &stop).await;
