@@ -41,7 +41,7 @@ fn chapter(page: &mut String, group: Group) {
     line(page, format_args!("| metric | type | labels | unit | meaning |"));
     line(page, format_args!("| --- | --- | --- | --- | --- |"));
     for family in families() {
-        let labels = labels(family).join(", ");
+        let labels = family.label_names().join(", ");
         let (name, kind, unit) = (family.name, kind(family.kind), unit(family));
         line(page, format_args!("| `{name}` | {kind} | {labels} | {unit} | {} |", family.meaning));
     }
@@ -99,14 +99,6 @@ fn series(counter: Counter) -> String {
     } else {
         format!("`{}{{{}}}`", entry.family.name, fixed.join(","))
     }
-}
-
-/// All label names of a family, those of its counters included.
-fn labels(family: &Family) -> Vec<&'static str> {
-    let fed =
-        Counter::ALL.iter().map(|counter| counter.entry()).find(|entry| entry.family.name == family.name);
-    let fixed = fed.into_iter().flat_map(|entry| entry.labels).map(|(name, _)| *name);
-    family.labels.iter().copied().chain(fixed).collect()
 }
 
 const fn kind(kind: FamilyKind) -> &'static str {

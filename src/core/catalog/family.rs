@@ -1,6 +1,6 @@
 //! The metric families: name, type, unit, labels, meaning. One row is one name on the metrics page.
 
-use super::{measured, native};
+use super::{Counter, measured, native};
 use crate::drivers;
 
 /// A metric family as Prometheus knows it.
@@ -178,6 +178,14 @@ impl Family {
         false
     }
 
+    /// The names of all labels its series carry, the fixed ones of its counters included.
+    #[must_use]
+    pub fn label_names(&self) -> Vec<&'static str> {
+        let fed = Counter::ALL.iter().map(|counter| counter.entry()).find(|fed| fed.family.name == self.name);
+        let fixed = fed.into_iter().flat_map(|entry| entry.labels).map(|(name, _)| *name);
+        self.labels.iter().copied().chain(fixed).collect()
+    }
+
     /// The text of the `# HELP` line: the meaning, then the native names that feed it, by driver.
     #[must_use]
     pub fn help(&self) -> String {
@@ -309,9 +317,7 @@ mod tests {
     #[test]
     fn labels_are_legal_and_stand_once() {
         for family in Family::all() {
-            let fixed = Counter::ALL.iter().map(|c| c.entry()).find(|e| e.family.name == family.name);
-            let fixed = fixed.into_iter().flat_map(|entry| entry.labels).map(|(name, _)| *name);
-            let labels: Vec<_> = family.labels.iter().copied().chain(fixed).collect();
+            let labels = family.label_names();
             assert_eq!(labels.iter().collect::<BTreeSet<_>>().len(), labels.len(), "{}", family.name);
             for label in labels {
                 assert!(label.chars().all(|c| c.is_ascii_lowercase() || c == '_'), "{label}");
