@@ -26,3 +26,4 @@ pub mod export;
 pub mod http;
 pub mod alerts;
 pub mod fleet;
+pub mod dashboards;

@@ -23,6 +23,7 @@ pub mod sim;
 pub mod config;
 pub mod counters;
 pub mod alerts;
+pub mod dashboards;
 pub mod ctl;
 
 /// The whole command line.
@@ -66,6 +67,8 @@ pub enum Command {
     Counters,
     /// Write the alert and recording rules for Prometheus
     Alerts(alerts::AlertsArgs),
+    /// Write the Grafana dashboards as files
+    Dashboards(dashboards::DashboardsArgs),
 }
 
 /// How a subcommand ended.
@@ -114,6 +117,7 @@ impl Command {
             Self::Config(command) => config::run(command),
             Self::Counters => counters::run(),
             Self::Alerts(args) => alerts::run(&args),
+            Self::Dashboards(args) => dashboards::run(&args),
         }
     }
 }
