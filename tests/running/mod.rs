@@ -91,6 +91,11 @@ impl Agent {
         panic!("it was never said; all that was said:\n{said}");
     }
 
+    /// Where it serves.
+    pub(crate) fn address(&self) -> &str {
+        &self.address
+    }
+
     /// The body of a page.
     pub(crate) fn get(&self, path: &str) -> String {
         let url = format!("http://{}{path}", self.address);
