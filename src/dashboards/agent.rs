@@ -27,9 +27,9 @@ fn now() -> Vec<Panel> {
         )),
         stat(
             "Oldest data",
-            "Age of the newest reading of the slowest port, at the last scrape. Healthy: below a second.",
+            "Age of the newest reading of the slowest port, at the last scrape. Healthy: about a second at most.",
             Unit::Seconds,
-            Limits::Rising(1.0, 5.0),
+            Limits::Rising(2.5, 10.0),
         )
         .number(promql!("max(rocewatch_watchdog_read_age_seconds{@port})")),
         faults("Sources failing", "Sources that were not read without error the last time, or hang. Healthy: 0.")
@@ -102,19 +102,19 @@ fn agents() -> Panel {
 
 fn reading() -> Vec<Panel> {
     vec![
-        lines("Age of the data", "Of the newest reading, when it was scraped. Healthy: below a second.", Unit::Seconds)
-            .limits(Limits::Rising(1.0, 5.0))
-            .ask(Tint::Quiet, "{{instance}} {{netdev}}", promql!("rocewatch_watchdog_read_age_seconds{@port}")),
+        lines("Age of the data", "Of the newest reading, when it was scraped. Healthy: about a second at most.", Unit::Seconds)
+            .limits(Limits::Rising(2.5, 10.0))
+            .ask(Tint::Quiet, "{{instance}} {{netdev}}", promql!("topk(10, rocewatch_watchdog_read_age_seconds{@port})")),
         lines(
             "Time of a reading, and between two",
             "A reading asks the driver, under a lock that all of networking shares. Healthy: far below the interval.",
             Unit::Seconds,
         )
-        .ask(Tint::Rx, "{{instance}} {{netdev}} reading", promql!("rocewatch_watchdog_read_seconds{@port}"))
+        .ask(Tint::Rx, "{{instance}} {{netdev}} reading", promql!("topk(10, rocewatch_watchdog_read_seconds{@port})"))
         .ask(
             Tint::Quiet,
             "{{instance}} {{netdev}} interval",
-            promql!("rocewatch_watchdog_poll_interval_seconds{@port}"),
+            promql!("topk(10, rocewatch_watchdog_poll_interval_seconds{@port})"),
         ),
         lines(
             "Readings missed",
@@ -124,10 +124,10 @@ fn reading() -> Vec<Panel> {
         .ask(
             Tint::Fault,
             "{{instance}} {{netdev}}",
-            promql!("rate(rocewatch_watchdog_polls_missed_total{@port}[$__rate_interval])"),
+            promql!("topk(10, rate(rocewatch_watchdog_polls_missed_total{@port}[$__rate_interval]))"),
         ),
         lines("Time of a source", "By source, on the slowest port, the last time.", Unit::Seconds)
-            .ask(Tint::Own, "{{instance}} {{collector}}", promql!("rocewatch_collector_duration_seconds{@node}")),
+            .ask(Tint::Own, "{{instance}} {{collector}}", promql!("topk(10, rocewatch_collector_duration_seconds{@node})")),
         lines("Failed reads, in 5 m", "By source and the kernel's name of the error. Healthy: none.", Unit::Count)
             .drawn(Lines::Stacked)
             .ask_rare(
@@ -142,7 +142,7 @@ fn reading() -> Vec<Panel> {
             Unit::Share,
         )
         .limits(Limits::Rising(0.05, 0.2))
-        .ask(Tint::Quiet, "{{instance}}", promql!("rocewatch_watchdog_rtnl_share_ratio{@node}")),
+        .ask(Tint::Quiet, "{{instance}}", promql!("topk(10, rocewatch_watchdog_rtnl_share_ratio{@node})")),
     ]
 }
 
@@ -153,13 +153,13 @@ fn doubtful() -> Vec<Panel> {
             "A reset of the driver or firmware, a link that flapped, or an action that took the counters away. A new baseline was taken.",
             Unit::Count,
         )
-        .ask(Tint::Quiet, "{{instance}} {{netdev}}", promql!("increase(rocewatch_resets_total{@port}[5m])")).size(6, 8),
+        .ask(Tint::Quiet, "{{instance}} {{netdev}}", promql!("topk(10, increase(rocewatch_resets_total{@port}[5m]))")).size(6, 8),
         lines(
             "Readings that cannot be, in 5 m",
             "A counter grew faster than the link can carry. The reading was not used. Healthy: none.",
             Unit::Count,
         )
-        .ask(Tint::Fault, "{{instance}} {{netdev}}", promql!("increase(rocewatch_implausible_total{@port}[5m])")).size(6, 8),
+        .ask(Tint::Fault, "{{instance}} {{netdev}}", promql!("topk(10, increase(rocewatch_implausible_total{@port}[5m]))")).size(6, 8),
         table(
             "Not given by the driver",
             "Families the watchdog and the alerts rest on that a port's driver does not have. Nothing can be said about them there.",
@@ -185,19 +185,19 @@ fn serving() -> Vec<Panel> {
                 promql!("sum by (path, code) (rate(rocewatch_http_requests_total{@node}[$__rate_interval]))"),
             ),
         lines("Time to render a page", "Healthy: a few milliseconds.", Unit::Seconds)
-            .ask(Tint::Quiet, "{{instance}}", promql!("rocewatch_page_render_seconds{@node}")),
+            .ask(Tint::Quiet, "{{instance}}", promql!("topk(10, rocewatch_page_render_seconds{@node})")),
         lines(
             "Lost on the way out, in 5 m",
             "Events that a slow subscriber missed, records missing from a recording, incident files that could not be written, requests turned away. Healthy: none.",
             Unit::Count,
         )
-        .ask(Tint::Own, "{{instance}} events", promql!("increase(rocewatch_events_dropped_total{@node}[5m])"))
-        .ask(Tint::Own, "{{instance}} records", promql!("increase(rocewatch_recorder_dropped_total{@node}[5m])"))
-        .ask(Tint::Own, "{{instance}} incidents", promql!("increase(rocewatch_incidents_failed_total{@node}[5m])"))
+        .ask(Tint::Own, "{{instance}} events", promql!("topk(10, increase(rocewatch_events_dropped_total{@node}[5m]))"))
+        .ask(Tint::Own, "{{instance}} records", promql!("topk(10, increase(rocewatch_recorder_dropped_total{@node}[5m]))"))
+        .ask(Tint::Own, "{{instance}} incidents", promql!("topk(10, increase(rocewatch_incidents_failed_total{@node}[5m]))"))
         .ask(
             Tint::Own,
             "{{instance}} requests",
-            promql!("increase(rocewatch_http_requests_rejected_total{@node}[5m])"),
+            promql!("topk(10, increase(rocewatch_http_requests_rejected_total{@node}[5m]))"),
         ),
     ]
 }
@@ -209,14 +209,14 @@ fn costs() -> Vec<Panel> {
                 Tint::Quiet,
                 "{{instance}}",
                 promql!(
-                    "rate(process_cpu_seconds_total{@node}[$__rate_interval]) and on (instance, job) rocewatch_build_info{@node}"
+                    "topk(10, rate(process_cpu_seconds_total{@node}[$__rate_interval]) and on (instance, job) rocewatch_build_info{@node})"
                 ),
             ),
         lines("Memory", "Resident. Healthy: a straight line.", Unit::Bytes)
             .ask(
                 Tint::Quiet,
                 "{{instance}}",
-                promql!("process_resident_memory_bytes{@node} and on (instance, job) rocewatch_build_info{@node}"),
+                promql!("topk(10, process_resident_memory_bytes{@node} and on (instance, job) rocewatch_build_info{@node})"),
             ),
         lines("Open files", "Share of those it may open.", Unit::Share)
             .limits(Limits::Rising(0.5, 0.8))
@@ -224,7 +224,7 @@ fn costs() -> Vec<Panel> {
                 Tint::Quiet,
                 "{{instance}}",
                 promql!(
-                    "process_open_fds{@node} / process_max_fds{@node} and on (instance, job) rocewatch_build_info{@node}"
+                    "topk(10, process_open_fds{@node} / process_max_fds{@node} and on (instance, job) rocewatch_build_info{@node})"
                 ),
             ),
     ]

@@ -73,7 +73,7 @@ fn received() -> Vec<Panel> {
             .ask(
                 Tint::Rx,
                 "{{instance}} {{netdev}} prio {{priority}}",
-                promql!("rate(rocewatch_pfc_rx_pause_seconds_total{@queue}[$__rate_interval]) and max_over_time(rocewatch_pfc_enabled{@queue}[10m]) == 1"),
+                promql!("topk(10, clamp_max(rate(rocewatch_pfc_rx_pause_seconds_total{@queue}[$__rate_interval]), 1) and max_over_time(rocewatch_pfc_enabled{@queue}[10m]) == 1)"),
             )
             .size(12, 9),
         lines(
@@ -84,7 +84,7 @@ fn received() -> Vec<Panel> {
         .ask(
             Tint::Rx,
             "{{instance}} {{netdev}} prio {{priority}}",
-            promql!("rate(rocewatch_pfc_rx_pause_frames_total{@queue}[$__rate_interval]) and max_over_time(rocewatch_pfc_enabled{@queue}[10m]) == 1"),
+            promql!("topk(10, rate(rocewatch_pfc_rx_pause_frames_total{@queue}[$__rate_interval]) and max_over_time(rocewatch_pfc_enabled{@queue}[10m]) == 1)"),
         )
         .size(12, 9),
         lines(
@@ -97,7 +97,7 @@ fn received() -> Vec<Panel> {
             "{{instance}} {{netdev}} prio {{priority}}",
             "nothing is released while a queue is stuck, nor when nothing is held",
             promql!(
-                "rate(rocewatch_pfc_rx_pause_seconds_total{@queue}[$__rate_interval]) / (rate(rocewatch_pfc_rx_pause_transitions_total{@queue}[$__rate_interval]) > 0)"
+                "topk(10, rate(rocewatch_pfc_rx_pause_seconds_total{@queue}[$__rate_interval]) / (rate(rocewatch_pfc_rx_pause_transitions_total{@queue}[$__rate_interval]) > 0))"
             ),
         ),
         lines(
@@ -123,7 +123,7 @@ fn received() -> Vec<Panel> {
             .ask(
                 Tint::Tx,
                 "{{instance}} {{netdev}} prio {{priority}}",
-                promql!("rate(rocewatch_priority_transmit_bytes_total{@queue}[$__rate_interval]) * 8 and max_over_time(rocewatch_pfc_enabled{@queue}[10m]) == 1"),
+                promql!("topk(10, rate(rocewatch_priority_transmit_bytes_total{@queue}[$__rate_interval]) * 8 and max_over_time(rocewatch_pfc_enabled{@queue}[10m]) == 1)"),
             ),
     ]
 }
@@ -132,11 +132,11 @@ fn sent() -> Vec<Panel> {
     vec![
         lines("tx: share of time", "How much of the time this port held its peer. Healthy: below 1 %.", Unit::Share)
             .limits(Limits::Rising(0.01, 0.1))
-            .ask(Tint::Tx, "{{instance}} {{netdev}} prio {{priority}}", promql!("rate(rocewatch_pfc_tx_pause_seconds_total{@queue}[$__rate_interval]) and max_over_time(rocewatch_pfc_enabled{@queue}[10m]) == 1"),
+            .ask(Tint::Tx, "{{instance}} {{netdev}} prio {{priority}}", promql!("topk(10, clamp_max(rate(rocewatch_pfc_tx_pause_seconds_total{@queue}[$__rate_interval]), 1) and max_over_time(rocewatch_pfc_enabled{@queue}[10m]) == 1)"),
             )
             .size(12, 9),
         lines("tx: frames", "PFC frames sent. On some NICs those that release are among them.", Unit::PacketsPerSecond)
-            .ask(Tint::Tx, "{{instance}} {{netdev}} prio {{priority}}", promql!("rate(rocewatch_pfc_tx_pause_frames_total{@queue}[$__rate_interval]) and max_over_time(rocewatch_pfc_enabled{@queue}[10m]) == 1"),
+            .ask(Tint::Tx, "{{instance}} {{netdev}} prio {{priority}}", promql!("topk(10, rate(rocewatch_pfc_tx_pause_frames_total{@queue}[$__rate_interval]) and max_over_time(rocewatch_pfc_enabled{@queue}[10m]) == 1)"),
             )
             .size(12, 9),
         lines(
@@ -149,7 +149,7 @@ fn sent() -> Vec<Panel> {
             "{{instance}} {{netdev}} prio {{priority}}",
             "a healthy host sends no pause",
             promql!(
-                "rate(rocewatch_pfc_tx_pause_seconds_total{@queue}[$__rate_interval]) / (rate(rocewatch_pfc_tx_pause_transitions_total{@queue}[$__rate_interval]) > 0)"
+                "topk(10, rate(rocewatch_pfc_tx_pause_seconds_total{@queue}[$__rate_interval]) / (rate(rocewatch_pfc_tx_pause_transitions_total{@queue}[$__rate_interval]) > 0))"
             ),
         ),
         lines(
@@ -180,7 +180,7 @@ fn sent() -> Vec<Panel> {
             Tint::Tx,
             "{{instance}} {{netdev}}",
             promql!(
-                "sum by (instance, netdev) (rate(rocewatch_priority_ecn_marked_packets_total{@queue}[$__rate_interval]))"
+                "topk(10, sum by (instance, netdev) (rate(rocewatch_priority_ecn_marked_packets_total{@queue}[$__rate_interval])))"
             ),
         ),
     ]
@@ -198,7 +198,7 @@ fn marks() -> Vec<Panel> {
             Tint::Rx,
             "{{instance}} {{netdev}}",
             promql!(
-                "rate(rocewatch_ecn_marked_packets_received_total{@port}[$__rate_interval]) / rate(rocewatch_rdma_receive_packets_total{@port}[$__rate_interval])"
+                "topk(10, rate(rocewatch_ecn_marked_packets_received_total{@port}[$__rate_interval]) / rate(rocewatch_rdma_receive_packets_total{@port}[$__rate_interval]))"
             ),
         ),
         lines(
@@ -209,7 +209,7 @@ fn marks() -> Vec<Panel> {
         .ask(
             Tint::Rx,
             "{{instance}} {{netdev}}",
-            promql!("rate(rocewatch_cnp_sent_total{@port}[$__rate_interval])"),
+            promql!("topk(10, rate(rocewatch_cnp_sent_total{@port}[$__rate_interval]))"),
         ),
         lines(
             "Notifications as the sender of data",
@@ -219,12 +219,12 @@ fn marks() -> Vec<Panel> {
         .ask(
             Tint::Tx,
             "{{instance}} {{netdev}} handled",
-            promql!("rate(rocewatch_cnp_handled_total{@port}[$__rate_interval])"),
+            promql!("topk(10, rate(rocewatch_cnp_handled_total{@port}[$__rate_interval]))"),
         )
         .ask(
             Tint::Fault,
             "{{instance}} {{netdev}} ignored",
-            promql!("rate(rocewatch_cnp_ignored_total{@port}[$__rate_interval])"),
+            promql!("topk(10, rate(rocewatch_cnp_ignored_total{@port}[$__rate_interval]))"),
         ),
     ]
 }
@@ -241,7 +241,7 @@ fn odd() -> Vec<Panel> {
             "{{instance}} {{netdev}} prio {{priority}} rx",
             "a fabric that is set up rightly has none",
             promql!(
-                "(rate(rocewatch_pfc_rx_pause_frames_total{@queue}[$__rate_interval]) > 0) and max_over_time(rocewatch_pfc_enabled{@queue}[10m]) == 0"
+                "topk(10, (rate(rocewatch_pfc_rx_pause_frames_total{@queue}[$__rate_interval]) > 0) and max_over_time(rocewatch_pfc_enabled{@queue}[10m]) == 0)"
             ),
         )
         .ask_rare(
@@ -249,7 +249,7 @@ fn odd() -> Vec<Panel> {
             "{{instance}} {{netdev}} prio {{priority}} tx",
             "a fabric that is set up rightly has none",
             promql!(
-                "(rate(rocewatch_pfc_tx_pause_frames_total{@queue}[$__rate_interval]) > 0) and max_over_time(rocewatch_pfc_enabled{@queue}[10m]) == 0"
+                "topk(10, (rate(rocewatch_pfc_tx_pause_frames_total{@queue}[$__rate_interval]) > 0) and max_over_time(rocewatch_pfc_enabled{@queue}[10m]) == 0)"
             ),
         ),
         lines(
@@ -260,12 +260,12 @@ fn odd() -> Vec<Panel> {
         .ask(
             Tint::Rx,
             "{{instance}} {{netdev}} rx",
-            promql!("rate(rocewatch_global_rx_pause_frames_total{@port}[$__rate_interval])"),
+            promql!("topk(10, rate(rocewatch_global_rx_pause_frames_total{@port}[$__rate_interval]))"),
         )
         .ask(
             Tint::Tx,
             "{{instance}} {{netdev}} tx",
-            promql!("rate(rocewatch_global_tx_pause_frames_total{@port}[$__rate_interval])"),
+            promql!("topk(10, rate(rocewatch_global_tx_pause_frames_total{@port}[$__rate_interval]))"),
         ),
         lines(
             "Own stall detector of the NIC, events in 5 m",
@@ -275,7 +275,7 @@ fn odd() -> Vec<Panel> {
         .ask(
             Tint::Fault,
             "{{instance}} {{netdev}} {{severity}}",
-            promql!("increase(rocewatch_nic_pause_storm_events_total{@port}[5m])"),
+            promql!("topk(10, increase(rocewatch_nic_pause_storm_events_total{@port}[5m]))"),
         ),
     ]
 }

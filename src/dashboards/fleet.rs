@@ -12,6 +12,7 @@ pub(super) fn board() -> Board {
     )
     .row("Is anything wrong now?", [now(), around()].concat())
     .row("Where? Worst nodes first", vec![nodes()])
+    .row("Alerts that fire", vec![alerts()])
     .row("The fabric stopped us: received pause (rx)", received())
     .row("We stopped the fabric: sent pause (tx)", sent())
     .row("Storms and what was done", storms())
@@ -65,22 +66,16 @@ fn around() -> Vec<Panel> {
 fn nodes() -> Panel {
     table(
         "Nodes",
-        "One row for each node, sorted by queues that the fabric holds in a storm. Click a node for its own page. rx pause points to the fabric, tx pause to this host. A cell without a number: not counted there.",
+        "One row for each node; those that hold the fabric (tx) first, then those that it holds (rx): where both are, look at the first. Click a node for its own page. Drops are those on priorities with PFC, Broken are connections. A cell without a number: not counted there.",
         &["instance"],
-    )
-    .faults("rx storm", promql!("sum by (instance) (rocewatch_watchdog_storm{@fleet,direction='rx'})"),
     )
     .faults("tx storm", promql!("sum by (instance) (rocewatch_watchdog_storm{@fleet,direction='tx'})"),
     )
-    .oddities("rx storms, 1 h", promql!("sum by (instance) (increase(rocewatch_watchdog_storms_total{@fleet,direction='rx'}[1h]))"),
+    .faults("rx storm", promql!("sum by (instance) (rocewatch_watchdog_storm{@fleet,direction='rx'})"),
     )
     .oddities("tx storms, 1 h", promql!("sum by (instance) (increase(rocewatch_watchdog_storms_total{@fleet,direction='tx'}[1h]))"),
     )
-    .column(
-        "rx pause, 5 m",
-        Unit::Share,
-        Limits::Rising(0.05, 0.25),
-        promql!("max by (instance) (rate(rocewatch_pfc_rx_pause_seconds_total{@fleet}[5m]))"),
+    .oddities("rx storms, 1 h", promql!("sum by (instance) (increase(rocewatch_watchdog_storms_total{@fleet,direction='rx'}[1h]))"),
     )
     .column(
         "tx pause, 5 m",
@@ -88,11 +83,17 @@ fn nodes() -> Panel {
         Limits::Rising(0.01, 0.1),
         promql!("max by (instance) (rate(rocewatch_pfc_tx_pause_seconds_total{@fleet}[5m]))"),
     )
-    .faults("Lossless drops, 1 h", promql!(
+    .column(
+        "rx pause, 5 m",
+        Unit::Share,
+        Limits::Rising(0.05, 0.25),
+        promql!("max by (instance) (rate(rocewatch_pfc_rx_pause_seconds_total{@fleet}[5m]))"),
+    )
+    .faults("Drops, 1 h", promql!(
             "sum by (instance) (increase(rocewatch_priority_receive_discards_total{@fleet}[1h]) and rocewatch_pfc_enabled{@fleet} == 1)"
         ),
     )
-    .faults("Broken connections, 1 h", promql!("sum by (instance) (increase(rocewatch_transport_retries_exceeded_total{@fleet}[1h]))"),
+    .faults("Broken, 1 h", promql!("sum by (instance) (increase(rocewatch_transport_retries_exceeded_total{@fleet}[1h]))"),
     )
     .faults("Ports down", promql!("sum by (instance) (rocewatch_port_up{@fleet} == bool 0)"),
     )
@@ -110,6 +111,24 @@ fn nodes() -> Panel {
     .size(24, 9)
 }
 
+fn alerts() -> Panel {
+    table(
+        "Alerts that fire",
+        "By alert, as far as this Prometheus evaluates alerts/*.yml. Each alert has a runbook of its name.",
+        &["alertname", "severity"],
+    )
+    .column_rare(
+        "Firing",
+        Unit::Count,
+        Limits::None,
+        "nothing fires where all is well",
+        promql!(
+            "count by (alertname, severity) (ALERTS{@fleet,alertname=~'Rocewatch.*',alertstate='firing'})"
+        ),
+    )
+    .size(24, 6)
+}
+
 fn received() -> Vec<Panel> {
     vec![
         lines(
@@ -121,17 +140,17 @@ fn received() -> Vec<Panel> {
         .ask(
             Tint::Rx,
             "maximum",
-            promql!("max(rate(rocewatch_pfc_rx_pause_seconds_total{@fleet}[$__rate_interval]))"),
+            promql!("max(clamp_max(rate(rocewatch_pfc_rx_pause_seconds_total{@fleet}[$__rate_interval]), 1))"),
         )
         .ask(
             Tint::Quiet,
             "9 of 10 below",
-            promql!("quantile(0.9, rate(rocewatch_pfc_rx_pause_seconds_total{@fleet}[$__rate_interval]) and rocewatch_pfc_enabled{@fleet} == 1)"),
+            promql!("quantile(0.9, clamp_max(rate(rocewatch_pfc_rx_pause_seconds_total{@fleet}[$__rate_interval]), 1) and rocewatch_pfc_enabled{@fleet} == 1)"),
         )
         .ask(
             Tint::Quiet,
             "median",
-            promql!("quantile(0.5, rate(rocewatch_pfc_rx_pause_seconds_total{@fleet}[$__rate_interval]) and rocewatch_pfc_enabled{@fleet} == 1)"),
+            promql!("quantile(0.5, clamp_max(rate(rocewatch_pfc_rx_pause_seconds_total{@fleet}[$__rate_interval]), 1) and rocewatch_pfc_enabled{@fleet} == 1)"),
         )
         .size(12, 8),
         bars(
@@ -161,17 +180,17 @@ fn sent() -> Vec<Panel> {
         .ask(
             Tint::Tx,
             "maximum",
-            promql!("max(rate(rocewatch_pfc_tx_pause_seconds_total{@fleet}[$__rate_interval]))"),
+            promql!("max(clamp_max(rate(rocewatch_pfc_tx_pause_seconds_total{@fleet}[$__rate_interval]), 1))"),
         )
         .ask(
             Tint::Quiet,
             "9 of 10 below",
-            promql!("quantile(0.9, rate(rocewatch_pfc_tx_pause_seconds_total{@fleet}[$__rate_interval]) and rocewatch_pfc_enabled{@fleet} == 1)"),
+            promql!("quantile(0.9, clamp_max(rate(rocewatch_pfc_tx_pause_seconds_total{@fleet}[$__rate_interval]), 1) and rocewatch_pfc_enabled{@fleet} == 1)"),
         )
         .ask(
             Tint::Quiet,
             "median",
-            promql!("quantile(0.5, rate(rocewatch_pfc_tx_pause_seconds_total{@fleet}[$__rate_interval]) and rocewatch_pfc_enabled{@fleet} == 1)"),
+            promql!("quantile(0.5, clamp_max(rate(rocewatch_pfc_tx_pause_seconds_total{@fleet}[$__rate_interval]), 1) and rocewatch_pfc_enabled{@fleet} == 1)"),
         )
         .size(12, 8),
         bars(
@@ -222,7 +241,7 @@ fn storms() -> Vec<Panel> {
         ),
         lines(
             "Actions vetoed by reason, in 5 m",
-            "Actions that were wanted and not done. mode: the node only observes. guard: too many nodes suffer at once. budget and hold_off: the same port again and again.",
+            "Actions that were wanted and not done. mode: the node only observes. fleet_guard: too many nodes suffer at once. node_wide: too many ports of one node do. budget and hold_off: the same port again and again.",
             Unit::Count,
         )
         .drawn(Lines::Stacked)
@@ -279,7 +298,7 @@ fn congestion() -> Vec<Panel> {
             promql!("sum(rate(rocewatch_out_of_sequence_total{@fleet}[$__rate_interval]))"),
         )
         .ask(
-            Tint::Tx,
+            Tint::Named("orange"),
             "acknowledgements missing",
             promql!("sum(rate(rocewatch_local_ack_timeouts_total{@fleet}[$__rate_interval]))"),
         ),

@@ -114,7 +114,8 @@ fn panel(panel: &Panel, id: usize, place: &Value) -> Value {
     if panel.kind == Kind::Text {
         return json;
     }
-    json["description"] = panel.about.into();
+    let which = if is_of_the_highest(panel) { " Shows the ten highest." } else { "" };
+    json["description"] = format!("{}{which}", panel.about).into();
     json["datasource"] = data_source();
     json["targets"] =
         panel.queries.iter().zip('A'..='Z').map(|(query, id)| target(panel.kind, query, id)).collect();
@@ -141,9 +142,12 @@ fn options(panel: &Panel) -> Value {
     let now = json!({ "calcs": ["lastNotNull"], "fields": "", "values": false });
     match panel.kind {
         Kind::TimeSeries(_) => {
-            // A wide panel has room to say which line is the worst; with names alone one would have to look.
-            let (mode, calcs) =
-                if panel.width >= 12 { ("table", vec!["lastNotNull", "max"]) } else { ("list", Vec::new()) };
+            // Of many lines one wants the worst; of a few, each by its name.
+            let (mode, calcs) = if is_per_series(panel) {
+                ("table", vec!["lastNotNull", "max"])
+            } else {
+                ("list", Vec::new())
+            };
             json!({
                 "legend": { "displayMode": mode, "placement": "bottom", "showLegend": true, "calcs": calcs,
                             "sortBy": "Max", "sortDesc": true },
@@ -163,7 +167,7 @@ fn options(panel: &Panel) -> Value {
         }),
         Kind::Table => {
             // Where the first columns are alike, the next ones tell.
-            let worst = panel.queries.iter().take(3);
+            let worst = panel.queries.iter().take(6);
             let worst: Vec<_> =
                 worst.map(|query| json!({ "displayName": query.legend, "desc": true })).collect();
             json!({ "showHeader": true, "cellHeight": "sm", "frameIndex": 0, "sortBy": worst })
@@ -207,6 +211,8 @@ fn defaults(panel: &Panel) -> Value {
 
 fn line_style(lines: Lines, panel: &Panel) -> Value {
     let (steps, width, fill, stacking) = match lines {
+        // Areas of many lines cover each other.
+        Lines::Plain if is_per_series(panel) => ("linear", 1, 0, "none"),
         Lines::Plain | Lines::Logarithmic => ("linear", 1, 8, "none"),
         // A line would run along the top of what lies below, also where it adds nothing.
         Lines::Stacked => ("stepAfter", 0, 60, "normal"),
@@ -219,9 +225,11 @@ fn line_style(lines: Lines, panel: &Panel) -> Value {
         Limits::Rising(..) | Limits::Falling(..) => "dashed",
         Limits::None | Limits::NoneAllowed | Limits::Unusual | Limits::AllRequired => "off",
     };
+    // A line that comes and goes would leave dots.
+    let points = if is_of_the_highest(panel) { "never" } else { "auto" };
     let mut style = json!({
         "drawStyle": "line", "lineInterpolation": steps, "lineWidth": width, "fillOpacity": fill,
-        "showPoints": "auto", "pointSize": 4, "spanNulls": false, "insertNulls": false,
+        "showPoints": points, "pointSize": 4, "spanNulls": false, "insertNulls": false,
         "stacking": { "mode": stacking, "group": "A" }, "axisPlacement": "auto", "axisLabel": "",
         "scaleDistribution": scale, "thresholdsStyle": { "mode": limits },
     });
@@ -230,6 +238,16 @@ fn line_style(lines: Lines, panel: &Panel) -> Value {
         style["axisSoftMax"] = 0.1.into();
     }
     style
+}
+
+/// Whether it has a line for each port, queue or the like.
+fn is_per_series(panel: &Panel) -> bool {
+    panel.queries.iter().any(|query| query.legend.contains("{{"))
+}
+
+/// Whether it asks for the highest alone, of which there are others at each moment.
+fn is_of_the_highest(panel: &Panel) -> bool {
+    panel.queries.iter().any(|query| query.expression.promql().starts_with("topk(10, "))
 }
 
 fn overrides(panel: &Panel) -> Vec<Value> {
@@ -337,7 +355,7 @@ fn thresholds(limits: Limits, healthy: &str) -> Value {
 fn colour(tint: Tint) -> Value {
     match tint {
         Tint::Own => json!({ "mode": "palette-classic" }),
-        Tint::Rx | Tint::Tx | Tint::Fault | Tint::Quiet => {
+        Tint::Rx | Tint::Tx | Tint::Fault | Tint::Quiet | Tint::Named(_) => {
             json!({ "mode": "shades", "fixedColor": hue(tint) })
         }
     }
@@ -349,5 +367,6 @@ const fn hue(tint: Tint) -> &'static str {
         Tint::Tx => "purple",
         Tint::Fault => "red",
         Tint::Quiet | Tint::Own => "#8f98a3",
+        Tint::Named(name) => name,
     }
 }

@@ -43,7 +43,7 @@ fn now() -> Vec<Panel> {
 fn links() -> Panel {
     table(
         "Links",
-        "One row for each port. A cell without a number: this NIC does not count it.",
+        "One row for each port: code words and symbols beyond repair, and frames that came damaged, lost packets. A cell without a number: this NIC does not count it.",
         &["instance", "netdev"],
     )
     .oddities(
@@ -79,11 +79,11 @@ fn links() -> Panel {
         ),
     )
     .faults(
-        "Symbols beyond repair, 1 d",
+        "Symbols, 1 d",
         promql!("sum by (instance, netdev) (increase(rocewatch_phy_pcs_symbol_errors_total{@port}[1d]))"),
     )
     .faults(
-        "Damaged frames, 1 d",
+        "Damaged, 1 d",
         promql!("sum by (instance, netdev) (increase(rocewatch_phy_crc_errors_total{@port}[1d]))"),
     )
     .size(24, 8)
@@ -92,7 +92,7 @@ fn links() -> Panel {
 fn signal() -> Vec<Panel> {
     vec![
         lines("Ports up", "1 while the port has carrier and its RDMA port is active. A gap in the line: nobody answered.", Unit::Count)
-            .ask(Tint::Quiet, "{{instance}} {{netdev}}", promql!("rocewatch_port_up{@port}")),
+            .ask(Tint::Quiet, "{{instance}} {{netdev}}", promql!("bottomk(10, rocewatch_port_up{@port})")),
         lines(
             "Bit errors repaired",
             "Bits that error correction repaired. Some are normal at 50 Gb/s a lane and above; what counts is a port that has many more than its neighbours, or a line that rises over days.",
@@ -101,7 +101,7 @@ fn signal() -> Vec<Panel> {
         .ask(
             Tint::Quiet,
             "{{instance}} {{netdev}}",
-            promql!("rate(rocewatch_phy_fec_corrected_bit_errors_total{@port}[$__rate_interval])"),
+            promql!("topk(10, rate(rocewatch_phy_fec_corrected_bit_errors_total{@port}[$__rate_interval]))"),
         ),
         lines(
             "Beyond repair",
@@ -111,17 +111,17 @@ fn signal() -> Vec<Panel> {
         .ask(
             Tint::Fault,
             "{{instance}} {{netdev}} code words",
-            promql!("rate(rocewatch_phy_fec_uncorrectable_blocks_total{@port}[$__rate_interval])"),
+            promql!("topk(10, rate(rocewatch_phy_fec_uncorrectable_blocks_total{@port}[$__rate_interval]))"),
         )
         .ask(
             Tint::Own,
             "{{instance}} {{netdev}} symbols",
-            promql!("rate(rocewatch_phy_pcs_symbol_errors_total{@port}[$__rate_interval])"),
+            promql!("topk(10, rate(rocewatch_phy_pcs_symbol_errors_total{@port}[$__rate_interval]))"),
         )
         .ask(
             Tint::Quiet,
             "{{instance}} {{netdev}} frames",
-            promql!("rate(rocewatch_phy_crc_errors_total{@port}[$__rate_interval])"),
+            promql!("topk(10, rate(rocewatch_phy_crc_errors_total{@port}[$__rate_interval]))"),
         ),
     ]
 }
@@ -134,7 +134,7 @@ fn host_side() -> Vec<Panel> {
             Unit::Share,
         )
         .limits(Limits::Rising(0.1, 0.3))
-        .ask(Tint::Quiet, "{{instance}} {{netdev}} {{direction}}", promql!("rocewatch_pcie_stalled_ratio{@port}")),
+        .ask(Tint::Quiet, "{{instance}} {{netdev}} {{direction}}", promql!("topk(10, rocewatch_pcie_stalled_ratio{@port})")),
         lines(
             "Dropped at the bus, and errors on it",
             "Packets that the bus could not take, and signal errors on it. Healthy: none. Errors that go on: reseat the card.",
@@ -143,12 +143,12 @@ fn host_side() -> Vec<Panel> {
         .ask(
             Tint::Fault,
             "{{instance}} {{netdev}} dropped",
-            promql!("rate(rocewatch_pcie_buffer_overflows_total{@port}[$__rate_interval])"),
+            promql!("topk(10, rate(rocewatch_pcie_buffer_overflows_total{@port}[$__rate_interval]))"),
         )
         .ask(
             Tint::Quiet,
             "{{instance}} {{netdev}} errors {{direction}}",
-            promql!("rate(rocewatch_pcie_signal_integrity_errors_total{@port}[$__rate_interval])"),
+            promql!("topk(10, rate(rocewatch_pcie_signal_integrity_errors_total{@port}[$__rate_interval]))"),
         ),
         lines(
             "Module troubles, in 5 m",

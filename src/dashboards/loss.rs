@@ -82,37 +82,37 @@ fn first() -> Panel {
         ),
     )
     .ask_rare(
-        Tint::Own,
+        Tint::Named("yellow"),
         "damaged packets",
         "nothing is damaged where all is well",
         promql!("sum(rate(rocewatch_icrc_errors_total{@port}[$__rate_interval])) > 0"),
     )
     .ask_rare(
-        Tint::Own,
+        Tint::Named("green"),
         "out of order",
         "nothing is out of order where all is well",
         promql!("sum(rate(rocewatch_out_of_sequence_total{@port}[$__rate_interval])) > 0"),
     )
     .ask_rare(
-        Tint::Own,
+        Tint::Named("dark-green"),
         "sequence errors",
         "nothing is lost where all is well",
         promql!("sum(rate(rocewatch_packet_sequence_errors_total{@port}[$__rate_interval])) > 0"),
     )
     .ask_rare(
-        Tint::Own,
+        Tint::Named("dark-yellow"),
         "no buffer posted",
         "no application is slow where all is well",
         promql!("sum(rate(rocewatch_out_of_buffer_total{@port}[$__rate_interval])) > 0"),
     )
     .ask_rare(
-        Tint::Own,
+        Tint::Named("orange"),
         "not acknowledged",
         "nothing is lost where all is well",
         promql!("sum(rate(rocewatch_local_ack_timeouts_total{@port}[$__rate_interval])) > 0"),
     )
     .ask_rare(
-        Tint::Own,
+        Tint::Named("dark-red"),
         "connections broken",
         "nothing breaks where all is well",
         promql!("sum(rate(rocewatch_transport_retries_exceeded_total{@port}[$__rate_interval])) > 0"),
@@ -160,12 +160,12 @@ fn dropped() -> Vec<Panel> {
         .ask(
             Tint::Rx,
             "{{instance}} {{netdev}} received",
-            promql!("rate(rocewatch_receive_discards_total{@port}[$__rate_interval])"),
+            promql!("topk(10, rate(rocewatch_receive_discards_total{@port}[$__rate_interval]))"),
         )
         .ask(
             Tint::Tx,
             "{{instance}} {{netdev}} to be sent",
-            promql!("rate(rocewatch_transmit_discards_total{@port}[$__rate_interval])"),
+            promql!("topk(10, rate(rocewatch_transmit_discards_total{@port}[$__rate_interval]))"),
         ),
         lines(
             "Ethernet without a receive buffer",
@@ -175,7 +175,7 @@ fn dropped() -> Vec<Panel> {
         .ask(
             Tint::Quiet,
             "{{instance}} {{netdev}}",
-            promql!("rate(rocewatch_receive_no_buffer_total{@port}[$__rate_interval])"),
+            promql!("topk(10, rate(rocewatch_receive_no_buffer_total{@port}[$__rate_interval]))"),
         ),
         lines(
             "Receive buffer above its mark, times",
@@ -185,7 +185,7 @@ fn dropped() -> Vec<Panel> {
         .ask(
             Tint::Quiet,
             "{{instance}} {{netdev}}",
-            promql!("rate(rocewatch_receive_buffer_over_threshold_total{@port}[$__rate_interval])"),
+            promql!("topk(10, rate(rocewatch_receive_buffer_over_threshold_total{@port}[$__rate_interval]))"),
         ),
     ]
 }
@@ -200,17 +200,17 @@ fn lost() -> Vec<Panel> {
         .ask(
             Tint::Own,
             "{{instance}} {{netdev}} out of order",
-            promql!("rate(rocewatch_out_of_sequence_total{@port}[$__rate_interval])"),
+            promql!("topk(10, rate(rocewatch_out_of_sequence_total{@port}[$__rate_interval]))"),
         )
         .ask(
             Tint::Own,
             "{{instance}} {{netdev}} answer never came",
-            promql!("rate(rocewatch_implied_nak_sequence_errors_total{@port}[$__rate_interval])"),
+            promql!("topk(10, rate(rocewatch_implied_nak_sequence_errors_total{@port}[$__rate_interval]))"),
         )
         .ask(
             Tint::Own,
             "{{instance}} {{netdev}} came twice",
-            promql!("rate(rocewatch_duplicate_requests_total{@port}[$__rate_interval])"),
+            promql!("topk(10, rate(rocewatch_duplicate_requests_total{@port}[$__rate_interval]))"),
         ),
         lines(
             "Noticed by the sender",
@@ -220,12 +220,12 @@ fn lost() -> Vec<Panel> {
         .ask(
             Tint::Own,
             "{{instance}} {{netdev}} reported lost",
-            promql!("rate(rocewatch_packet_sequence_errors_total{@port}[$__rate_interval])"),
+            promql!("topk(10, rate(rocewatch_packet_sequence_errors_total{@port}[$__rate_interval]))"),
         )
         .ask(
             Tint::Own,
             "{{instance}} {{netdev}} not acknowledged",
-            promql!("rate(rocewatch_local_ack_timeouts_total{@port}[$__rate_interval])"),
+            promql!("topk(10, rate(rocewatch_local_ack_timeouts_total{@port}[$__rate_interval]))"),
         ),
         lines(
             "Sent again",
@@ -235,17 +235,17 @@ fn lost() -> Vec<Panel> {
         .ask(
             Tint::Own,
             "{{instance}} {{netdev}} adaptive",
-            promql!("rate(rocewatch_adaptive_retransmits_total{@port}[$__rate_interval])"),
+            promql!("topk(10, rate(rocewatch_adaptive_retransmits_total{@port}[$__rate_interval]))"),
         )
         .ask(
             Tint::Own,
             "{{instance}} {{netdev}} adaptive, timed out",
-            promql!("rate(rocewatch_adaptive_retransmit_timeouts_total{@port}[$__rate_interval])"),
+            promql!("topk(10, rate(rocewatch_adaptive_retransmit_timeouts_total{@port}[$__rate_interval]))"),
         )
         .ask(
             Tint::Own,
             "{{instance}} {{netdev}} slow restart",
-            promql!("rate(rocewatch_slow_restarts_total{@port}[$__rate_interval])"),
+            promql!("topk(10, rate(rocewatch_slow_restarts_total{@port}[$__rate_interval]))"),
         ),
     ]
 }
@@ -260,14 +260,14 @@ fn slow() -> Vec<Panel> {
         .ask(
             Tint::Tx,
             "{{instance}} {{netdev}}",
-            promql!("rate(rocewatch_out_of_buffer_total{@port}[$__rate_interval])"),
+            promql!("topk(10, rate(rocewatch_out_of_buffer_total{@port}[$__rate_interval]))"),
         )
         .size(12, 8),
         lines("The peer is slow", "Requests of this host that were answered by receiver not ready.", Unit::PerSecond)
             .ask(
                 Tint::Rx,
                 "{{instance}} {{netdev}}",
-                promql!("rate(rocewatch_rnr_naks_total{@port}[$__rate_interval])"),
+                promql!("topk(10, rate(rocewatch_rnr_naks_total{@port}[$__rate_interval]))"),
             )
             .size(12, 8),
     ]

@@ -36,9 +36,9 @@ fn now() -> Vec<Panel> {
             .number(promql!("avg(rocewatch_port_up{@port})")),
         stat(
             "Age of the data",
-            "Age of the newest reading of the slowest port, at the last scrape. Healthy: below a second; more, and the watchdog is blind there.",
+            "Age of the newest reading of the slowest port, at the last scrape. Healthy: about a second at most; from ten intervals on, the watchdog is blind there.",
             Unit::Seconds,
-            Limits::Rising(1.0, 5.0),
+            Limits::Rising(2.5, 10.0),
         )
         .number(promql!("max(rocewatch_watchdog_read_age_seconds{@port})")),
         stat("Mode", "What the watchdog may do: off, observe, dry_run or enforce.", Unit::Count, Limits::None)
@@ -53,9 +53,9 @@ fn ports() -> Panel {
         "One row for each port. rx pause: the fabric stopped us. tx pause: this host stopped the fabric. Utilisation is of the link's speed. A cell without a number: this NIC does not count it.",
         &["instance", "netdev"],
     )
-    .faults("rx storm", promql!("sum by (instance, netdev) (rocewatch_watchdog_storm{@port,direction='rx'})"),
-    )
     .faults("tx storm", promql!("sum by (instance, netdev) (rocewatch_watchdog_storm{@port,direction='tx'})"),
+    )
+    .faults("rx storm", promql!("sum by (instance, netdev) (rocewatch_watchdog_storm{@port,direction='rx'})"),
     )
     .column("Up", Unit::Count, Limits::AllRequired, promql!("min by (instance, netdev) (rocewatch_port_up{@port})"))
     .column(
@@ -92,11 +92,11 @@ fn ports() -> Panel {
         Limits::Rising(0.01, 0.1),
         promql!("max by (instance, netdev) (rate(rocewatch_pfc_tx_pause_seconds_total{@queue}[5m]))"),
     )
-    .oddities("rx storms, 1 h", promql!("sum by (instance, netdev) (increase(rocewatch_watchdog_storms_total{@port,direction='rx'}[1h]))"),
-    )
     .oddities("tx storms, 1 h", promql!("sum by (instance, netdev) (increase(rocewatch_watchdog_storms_total{@port,direction='tx'}[1h]))"),
     )
-    .oddities("Link downs, 1 d", promql!("sum by (instance, netdev) (increase(rocewatch_port_link_downs_total{@port}[1d]))"),
+    .oddities("rx storms, 1 h", promql!("sum by (instance, netdev) (increase(rocewatch_watchdog_storms_total{@port,direction='rx'}[1h]))"),
+    )
+    .oddities("Downs, 1 d", promql!("sum by (instance, netdev) (increase(rocewatch_port_link_downs_total{@port}[1d]))"),
     )
     .column(
         "Found within",
@@ -118,13 +118,13 @@ fn pause() -> Vec<Panel> {
         .ask(
             Tint::Rx,
             "{{netdev}} prio {{priority}}",
-            promql!("rate(rocewatch_pfc_rx_pause_seconds_total{@queue}[$__rate_interval]) and max_over_time(rocewatch_pfc_enabled{@queue}[10m]) == 1"),
+            promql!("clamp_max(rate(rocewatch_pfc_rx_pause_seconds_total{@queue}[$__rate_interval]), 1) and max_over_time(rocewatch_pfc_enabled{@queue}[10m]) == 1"),
         )
         .ask_rare(
             Tint::Fault,
             "{{netdev}} 802.3x",
             "most NICs count no time of 802.3x pause",
-            promql!("rate(rocewatch_global_rx_pause_seconds_total{@port}[$__rate_interval]) > 0"),
+            promql!("clamp_max(rate(rocewatch_global_rx_pause_seconds_total{@port}[$__rate_interval]), 1) > 0"),
         )
         .size(12, 9),
         lines(
@@ -136,13 +136,13 @@ fn pause() -> Vec<Panel> {
         .ask(
             Tint::Tx,
             "{{netdev}} prio {{priority}}",
-            promql!("rate(rocewatch_pfc_tx_pause_seconds_total{@queue}[$__rate_interval]) and max_over_time(rocewatch_pfc_enabled{@queue}[10m]) == 1"),
+            promql!("clamp_max(rate(rocewatch_pfc_tx_pause_seconds_total{@queue}[$__rate_interval]), 1) and max_over_time(rocewatch_pfc_enabled{@queue}[10m]) == 1"),
         )
         .ask_rare(
             Tint::Fault,
             "{{netdev}} 802.3x",
             "most NICs count no time of 802.3x pause",
-            promql!("rate(rocewatch_global_tx_pause_seconds_total{@port}[$__rate_interval]) > 0"),
+            promql!("clamp_max(rate(rocewatch_global_tx_pause_seconds_total{@port}[$__rate_interval]), 1) > 0"),
         )
         .size(12, 9),
         lines(

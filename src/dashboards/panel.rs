@@ -81,6 +81,8 @@ pub enum Tint {
     Quiet,
     /// One of several that are told apart by name alone.
     Own,
+    /// A colour by Grafana's name, where a picture mixes lines of all kinds.
+    Named(&'static str),
 }
 
 /// A question to Prometheus.

@@ -39,7 +39,7 @@ fn now() -> Vec<Panel> {
 fn queues() -> Panel {
     let books = table(
         "Queues",
-        "One row for each watched queue. rx: the peer holds us. tx: we hold the peer. global is 802.3x pause. Times are of the last hour.",
+        "One row for each watched queue. rx: the peer holds us. tx: we hold the peer. global is 802.3x pause. Storms and the time in them are of the last hour. No demand: held, and nothing shows that it has packets to send. XON only: pause frames without pause time.",
         &["instance", "netdev", "priority", "direction"],
     )
     .faults("In storm", promql!("max by (instance, netdev, priority, direction) (rocewatch_watchdog_storm{@queue})"),
@@ -47,7 +47,7 @@ fn queues() -> Panel {
     .oddities("Storms", promql!("sum by (instance, netdev, priority, direction) (increase(rocewatch_watchdog_storms_total{@queue}[1h]))"),
     )
     .column(
-        "Time in storms",
+        "In storms",
         Unit::Seconds,
         Limits::Unusual,
         promql!(
@@ -78,7 +78,7 @@ fn signs(queues: Panel) -> Panel {
             promql!("max by (instance, netdev, priority, direction) (rocewatch_watchdog_choppy{@queue})"),
         )
         .column(
-            "Nothing to send known",
+            "No demand",
             Unit::Count,
             Limits::None,
             promql!(
@@ -86,7 +86,7 @@ fn signs(queues: Panel) -> Panel {
             ),
         )
         .oddities(
-            "Pause without time",
+            "XON only",
             promql!("max by (instance, netdev, priority, direction) (rocewatch_watchdog_xon_storm{@queue})"),
         )
         .faults(
@@ -228,7 +228,7 @@ fn judged() -> Vec<Panel> {
         .ask(
             Tint::Quiet,
             "{{instance}} {{netdev}}",
-            promql!("rocewatch_watchdog_detect_bound_seconds{@port}"),
+            promql!("topk(10, rocewatch_watchdog_detect_bound_seconds{@port})"),
         ),
         lines(
             "Queues not judged",
@@ -251,7 +251,7 @@ fn judged() -> Vec<Panel> {
             Tint::Quiet,
             "{{instance}} {{netdev}}",
             promql!(
-                "histogram_quantile(0.99, sum by (instance, netdev, le) (rate(rocewatch_watchdog_poll_lateness_seconds_bucket{@port}[$__rate_interval])))"
+                "topk(10, histogram_quantile(0.99, sum by (instance, netdev, le) (rate(rocewatch_watchdog_poll_lateness_seconds_bucket{@port}[$__rate_interval]))))"
             ),
         ),
     ]
@@ -277,7 +277,7 @@ fn settings() -> Vec<Panel> {
             promql!("min by (instance, netdev) (rocewatch_watchdog_budget_remaining{@port})"),
         )
         .column(
-            "Detection window",
+            "Window",
             Unit::Seconds,
             Limits::None,
             promql!("max by (instance, netdev) (rocewatch_watchdog_detect_seconds{@port})"),
