@@ -322,7 +322,7 @@ mod tests {
         let driver = crate::drivers::ALL.iter().find(|driver| driver.name == "mlx5_core").unwrap();
         let shown = Shown { which: Names::All, pfc: PriorityMask::default(), global: false, mask: u64::MAX };
         for seed in 0..50 {
-            let directory = Directory::new(driver, shown, seed);
+            let directory = Directory::new(driver, shown, Some(seed));
             let origin = |name: &str| {
                 directory.natives[directory.names.iter().position(|other| other == name).unwrap()].origin
             };
