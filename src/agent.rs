@@ -1,16 +1,17 @@
 //! The whole agent, put together: threads, channels, server. It starts everything, waits for the word to end, and
 //! ends everything in order: reading first, then what is owed, then serving.
 
+mod beside;
 mod memory;
 
 use std::collections::BTreeMap;
 use std::future::Future;
-use std::path::Path;
 use std::sync::mpsc::{Sender, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use beside::look_beside;
 use memory::{LOCK_PATIENCE, Memory, is_to_act, vacancy};
 use rocewatch_core::engine::Engine;
 use rocewatch_core::input::{Command, Input, JournalState};
@@ -26,7 +27,6 @@ use crate::config::{Config, ListenAddress};
 use crate::control::{Answer, Desk, Load, Reload, Replies, Server};
 use crate::discovery::{Discovery, Reach, Wake};
 use crate::export::Moment;
-use crate::export::host::HostProbe;
 use crate::export::stats::{AgentStats, Collector};
 use crate::guard::Asker;
 use crate::http::{AppState, EventHub, Limits, bind, serve};
@@ -37,11 +37,6 @@ use crate::recorder::{IncidentLimits, Incidents, Recorder};
 use crate::runtime::{EventSink, INPUTS_MAX, Outlets, Pollers, Runtime};
 use crate::service::Supervisor;
 use crate::sources::{Feed, RdmaCounters};
-
-/// How often the host is looked at.
-const HOST_EVERY: Duration = Duration::from_secs(5);
-/// How often RDMA counters are read.
-const RDMA_EVERY: Duration = Duration::from_secs(1);
 
 /// What the agent runs on.
 pub struct Setup {
@@ -301,23 +296,6 @@ impl EventSink for Stream {
     }
 }
 
-/// Reads what is no port: the host, and RDMA devices.
-fn look_beside(
-    config: &Config,
-    rdma: Option<RdmaCounters>,
-    stats: &Arc<AgentStats>,
-) -> Result<(), StartError> {
-    watch_host(&config.path.procfs, Arc::clone(stats))?;
-    match rdma {
-        Some(counters) => {
-            let counters = counters.watching(config.devices.clone(), config.metrics.raw.clone());
-            read_rdma(counters, Arc::clone(stats))?;
-        }
-        None => stats.note_rdma(Vec::new()),
-    }
-    Ok(())
-}
-
 /// Without its socket an agent goes on.
 fn control(config: &Config, desk: &Arc<Desk>) -> Option<Server> {
     match Server::start(&config.runtime.path, Arc::clone(desk)) {
@@ -367,37 +345,4 @@ fn recorder(
 /// A number of this start of this node.
 fn seed() -> u64 {
     clock::now().as_nanos() ^ clock::wall().as_nanosecond() as u64
-}
-
-fn watch_host(procfs: &Path, stats: Arc<AgentStats>) -> Result<(), StartError> {
-    let mut probe = match HostProbe::new(procfs) {
-        Ok(probe) => probe,
-        Err(error) => {
-            tracing::warn!(%error, "no facts of the host");
-            return Ok(());
-        }
-    };
-    thread::Builder::new().name("host".into()).spawn(move || {
-        loop {
-            let began = clock::now();
-            let facts = probe.read();
-            stats.note_host(facts);
-            stats.reads.note_read(Collector::Host, clock::now().since(began), Ok(()));
-            thread::sleep(HOST_EVERY);
-        }
-    })?;
-    Ok(())
-}
-
-fn read_rdma(mut counters: RdmaCounters, stats: Arc<AgentStats>) -> Result<(), StartError> {
-    thread::Builder::new().name("rdma".into()).spawn(move || {
-        loop {
-            let began = clock::now();
-            let views = counters.read(began, &stats.reads);
-            stats.note_rdma(views);
-            stats.reads.note_read(Collector::Rdma, clock::now().since(began), counters.outcome());
-            thread::sleep(RDMA_EVERY);
-        }
-    })?;
-    Ok(())
 }

@@ -77,7 +77,7 @@ fn an_agent_whose_engine_has_ended_ends_too() {
     let flags = [("runtime.path", path("run")), ("incidents.path", path("incidents"))];
     let flags = flags.into_iter().chain([("web.listen-address", "127.0.0.1:0".into())]);
     let flags = flags.map(|(name, value)| Assignment::flag(name.into(), vec![value])).collect();
-    let request = Request { presets: Vec::new(), file: FileChoice::None, flags };
+    let request = Request { file: FileChoice::None, flags, ..Request::default() };
     let place = Place {
         node: Box::new(DirectoryNode::open(root.path()).unwrap()),
         collector: Collector::Directory,

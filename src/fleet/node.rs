@@ -147,7 +147,7 @@ impl Node {
                     }
                 }
                 // Nothing is acted on in a mode below enforce, and there is no fleet beyond this one to ask.
-                Effect::Act(_) | Effect::AskGuard => {}
+                Effect::Act(_) | Effect::Withdraw(..) | Effect::AskGuard => {}
             }
         }
         self.deadline = self.engine.next_deadline();
