@@ -14,6 +14,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::clock;
 use crate::service;
+use crate::sys::oom;
 
 /// How often a running command is looked at.
 const LOOK: Duration = Duration::from_millis(20);
@@ -68,6 +69,10 @@ pub(super) fn run(call: &ExecCall, ended: Ended<'_>) -> Result<(), Failure> {
     // Podman and systemd-notify among others would speak for the agent.
     for name in service::VARIABLES {
         command.env_remove(name);
+    }
+    // An agent may be spared when memory runs out; what a command takes is not to be spared with it.
+    if oom::is_spared() {
+        oom::begin_ordinary(&mut command);
     }
     let mut child = command.spawn().map_err(|error| unspoken(format!("{program}: {error}")))?;
     if let Some(mut stdin) = child.stdin.take() {
@@ -190,6 +195,19 @@ mod tests {
             let long = Timespec { tv_sec: 30, tv_nsec: 0 };
             assert_eq!(poll(&mut [PollFd::new(&pidfd, PollFlags::IN)], Some(&long)), Ok(1), "it still runs");
         }
+    }
+
+    #[test]
+    fn a_command_begins_as_ordinary_as_any_when_memory_runs_out() {
+        let own = std::fs::read_to_string("/proc/self/oom_score_adj").unwrap();
+        // More than before needs no privilege, and neither does to go back to that.
+        std::fs::write("/proc/self/oom_score_adj", "1").unwrap();
+        let mut command = Command::new("cat");
+        command.arg("/proc/self/oom_score_adj");
+        oom::begin_ordinary(&mut command);
+        let said = command.output().unwrap();
+        std::fs::write("/proc/self/oom_score_adj", own).unwrap();
+        assert_eq!(String::from_utf8_lossy(&said.stdout), "0\n");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The kernel's edge: what the agent asks of Linux, and the decoding of what comes back. In reading order.
 //!
-//! The only folder with `unsafe`, and of that only `ethtool_ioctl`, `peer` and the counting of allocations in tests. Nothing
-//! here decides or reads a clock. What changes the machine is called by the ports of `node` alone, on an order of the engine.
+//! The only folder with `unsafe`, and of that only `ethtool_ioctl`, `peer`, `oom` and the counting of allocations in tests.
+//! Nothing here decides or reads a clock. What changes the machine is called by the ports of `node` alone, on an order of the engine.
 
 pub mod uapi;
 pub mod netdev;
@@ -31,6 +31,7 @@ pub mod rdma;
 
 pub mod sysfs_net;
 pub mod peer;
+pub mod oom;
 
 #[cfg(test)]
 pub(crate) mod allocations;
