@@ -15,8 +15,8 @@ use crate::control::{
 /// What `ctl` takes.
 #[derive(Clone, Debug, Args)]
 #[command(
-    after_help = "Exit status: 0 done; 1 refused, nothing was done; 2 no agent can be reached, it does not answer, or \
-    usage.\n\nOf `status --check`: 0 healthy; 1 something to look at; 2 a person is needed (an undo failed, nothing is \
+    after_help = "Exit status: 0 done; 1 refused, nothing was done; 2 no agent can be reached, it does not answer or \
+    does not know whether it was done, or usage.\n\nOf `status --check`: 0 healthy; 1 something to look at; 2 a person is needed (an undo failed, nothing is \
     decided any more), or no agent can be reached. docs/control.md has the exact rule."
 )]
 pub struct CtlArgs {

@@ -216,7 +216,7 @@ pub(super) const FAMILIES: &[Family] = families! {
         counter Count ["collector", "netdev", "error"] "rocewatch_read_errors_total"
             "Failed reads of a source, by the kernel's error name";
         counter Count ["event"] "rocewatch_events_total"
-            "Events emitted, by name";
+            "Events emitted, by name, those of tests included";
         gauge Count [] "rocewatch_event_subscribers"
             "Clients that follow the event stream";
         counter Count [] "rocewatch_events_dropped_total"
