@@ -114,6 +114,15 @@ fn grouped(text: &str) -> Vec<(&str, Vec<&str>)> {
     found
 }
 
+/// What an expression makes labels of itself: any text in one that replaces labels.
+fn made_labels(text: &str) -> impl Iterator<Item = &str> {
+    let makes = text.contains("label_replace") || text.contains("label_join");
+    tokens(text).into_iter().filter(move |_| makes).filter_map(|token| match token {
+        Token::Text(label) => Some(label),
+        Token::Word(_) | Token::Sign(_) => None,
+    })
+}
+
 /// The labels that series of a metric may have; none are known of recording rules.
 fn labels_of(metric: &str) -> Vec<&'static str> {
     family(metric).map(Family::label_names).unwrap_or_default().into_iter().chain(OTHERS).collect()
@@ -129,7 +138,8 @@ pub(crate) fn wrong_labels(text: &str) -> Vec<&str> {
         let known = labels_of(selection.metric);
         selection.labels.iter().copied().filter(move |label| !known.contains(label))
     });
-    let known: BTreeSet<_> = selections.iter().flat_map(|selection| labels_of(selection.metric)).collect();
+    let known = selections.iter().flat_map(|selection| labels_of(selection.metric));
+    let known: BTreeSet<_> = known.chain(made_labels(text)).collect();
     let grouped = grouped(text).into_iter().flat_map(|(_, labels)| labels);
     matched.chain(grouped.filter(|label| !known.contains(label))).collect()
 }
