@@ -22,7 +22,7 @@ use rocewatch::dashboards;
 use rocewatch::dashboards::board::Variable;
 use rocewatch::dashboards::panel::Kind;
 use rocewatch_core::catalog::Family;
-use running::{Agent, rocewatch};
+use running::Agent;
 
 /// Nodes of the simulated fleet.
 const FLEET: &str = "16";
@@ -50,29 +50,6 @@ const NOT_SIMULATED: &[(&str, &str)] = &[
     ("rocewatch_watchdog_port_maintenance_remaining_seconds", "an operator asks for it"),
     ("rocewatch_watchdog_tests_total", "an operator asks for it"),
 ];
-/// What the fleet alone counts, which is of one make and has RDMA devices.
-const IN_FLEET: &[&str] = &[
-    "rocewatch_adaptive_retransmit_timeouts_total",
-    "rocewatch_adaptive_retransmits_total",
-    "rocewatch_cnp_handled_total",
-    "rocewatch_cnp_ignored_total",
-    "rocewatch_cnp_sent_total",
-    "rocewatch_cqe_errors_total",
-    "rocewatch_duplicate_requests_total",
-    "rocewatch_ecn_marked_packets_received_total",
-    "rocewatch_icrc_errors_total",
-    "rocewatch_implied_nak_sequence_errors_total",
-    "rocewatch_local_ack_timeouts_total",
-    "rocewatch_out_of_buffer_total",
-    "rocewatch_out_of_sequence_total",
-    "rocewatch_packet_sequence_errors_total",
-    "rocewatch_remote_access_errors_total",
-    "rocewatch_remote_invalid_requests_total",
-    "rocewatch_rnr_naks_total",
-    "rocewatch_rnr_retries_exceeded_total",
-    "rocewatch_slow_restarts_total",
-    "rocewatch_transport_retries_exceeded_total",
-];
 
 /// What a page names that is no metric of its own: the beginning of several.
 const PAGES: [&str; 3] = ["README.md", "docs", "alerts/runbooks"];
@@ -97,10 +74,10 @@ enum Of {
 fn every_expression_is_answered_and_every_metric_in_it_is_emitted() {
     let simulated = Simulated::start();
     let Some(prometheus) = Prometheus::scraping(&simulated.targets()) else { return };
-    simulated.wait_for_trouble(&prometheus);
+    wait_for_trouble(&prometheus);
     let mut wrong = Vec::new();
     let mut named = BTreeMap::new();
-    let is_missing = |metric: &str| simulated.lacks(metric);
+    let is_missing = |metric: &str| NOT_SIMULATED.iter().any(|(other, _)| *other == metric);
     for Asked { place, expression, of, may_be_empty } in on_dashboards() {
         let metrics = promql::metrics(&expression);
         let answer = match of {
@@ -145,40 +122,29 @@ fn every_expression_is_answered_and_every_metric_in_it_is_emitted() {
 /// What the Prometheus scrapes.
 struct Simulated {
     node: Agent,
-    fleet: Option<Agent>,
+    fleet: Agent,
 }
 
 impl Simulated {
     fn start() -> Self {
-        let has_fleet = rocewatch(&["demo", "--help"]).1.contains("--fleet");
-        let fleet = has_fleet.then(|| Agent::start(&["demo", "--fleet", FLEET]));
-        Self { node: Agent::start(&["demo"]), fleet }
-    }
-
-    /// Whether a metric is none of what is simulated here.
-    fn lacks(&self, metric: &str) -> bool {
-        let known = NOT_SIMULATED.iter().map(|(other, _)| other);
-        let without_fleet = IN_FLEET.iter().filter(|_| self.fleet.is_none());
-        known.chain(without_fleet).any(|other| *other == metric)
+        Self { node: Agent::start(&["demo"]), fleet: Agent::start(&["demo", "--fleet", FLEET]) }
     }
 
     fn targets(&self) -> Vec<Target> {
-        let fleet = self.fleet.iter().map(|fleet| Target::List(format!("http://{}/sd", fleet.address())));
-        [Target::Page(self.node.address().to_owned())].into_iter().chain(fleet).collect()
+        let fleet = Target::List(format!("http://{}/sd", self.fleet.address()));
+        vec![Target::Page(self.node.address().to_owned()), fleet]
     }
+}
 
-    fn wait_for_trouble(&self, prometheus: &Prometheus) {
-        prometheus.wait_until(
-            "storms on both ports, an action and a veto",
-            DEMO,
-            "count(rocewatch_watchdog_storms_total{direction='rx'} > 0) > 1 and sum(rocewatch_watchdog_actions_total) > 1 \
-             and sum(rocewatch_watchdog_suppressed_total) > 1 and sum(rocewatch_watchdog_hold_off_remaining_seconds == 0) == 0",
-        );
-        if self.fleet.is_some() {
-            let stopped = "sum(rate(rocewatch_pfc_tx_pause_seconds_total[5s])) > 0 and sum(rate(rocewatch_cnp_sent_total[1m])) > 1";
-            prometheus.wait_until("pause of a sick host in the fleet", TROUBLE, stopped);
-        }
-    }
+fn wait_for_trouble(prometheus: &Prometheus) {
+    prometheus.wait_until(
+        "storms on both ports, an action and a veto",
+        DEMO,
+        "count(rocewatch_watchdog_storms_total{direction='rx'} > 0) > 1 and sum(rocewatch_watchdog_actions_total) > 1 \
+         and sum(rocewatch_watchdog_suppressed_total) > 1 and sum(rocewatch_watchdog_hold_off_remaining_seconds == 0) == 0",
+    );
+    let stopped = "sum(rate(rocewatch_pfc_tx_pause_seconds_total[5s])) > 0 and sum(rate(rocewatch_cnp_sent_total[1m])) > 1";
+    prometheus.wait_until("pause of a sick host in the fleet", TROUBLE, stopped);
 }
 
 /// Every expression of every dashboard.
