@@ -42,8 +42,14 @@ pub(crate) struct Rule {
 }
 
 impl Prometheus {
-    /// Starts one with a scrape and an evaluation each second; none if it is not installed.
+    /// Starts one with a scrape and an evaluation each second, and the rules as they are committed; none if it is not
+    /// installed.
     pub(crate) fn scraping(targets: &[Target]) -> Option<Self> {
+        Self::alerting(targets, &Path::new(env!("CARGO_MANIFEST_DIR")).join("alerts"), None)
+    }
+
+    /// The same with the rules in a folder, and an Alertmanager to tell.
+    pub(crate) fn alerting(targets: &[Target], rules: &Path, alertmanager: Option<&str>) -> Option<Self> {
         if Command::new("prometheus")
             .arg("--version")
             .stdout(Stdio::null())
@@ -56,7 +62,7 @@ impl Prometheus {
         }
         let folder = tempfile::tempdir().unwrap();
         let config = folder.path().join("prometheus.yml");
-        fs::write(&config, configuration(targets)).unwrap();
+        fs::write(&config, configuration(targets, rules, alertmanager)).unwrap();
         // Free a moment ago; nothing else on this machine looks for one just now.
         let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
         let child = Command::new("prometheus")
@@ -138,19 +144,25 @@ impl Drop for Prometheus {
     }
 }
 
-fn configuration(targets: &[Target]) -> String {
-    let rules = Path::new(env!("CARGO_MANIFEST_DIR")).join("alerts/*.yml");
-    let mut yaml = format!(
-        "global: {{ scrape_interval: 1s, scrape_timeout: 1s, evaluation_interval: 1s }}\n\
-         rule_files: [ {} ]\nscrape_configs:\n",
-        rules.display()
-    );
-    for (target, number) in targets.iter().zip(1..) {
-        let found = match target {
-            Target::Page(address) => format!("static_configs: [ {{ targets: [ \"{address}\" ] }} ]"),
-            Target::List(url) => format!("http_sd_configs: [ {{ url: \"{url}\" }} ]"),
+/// One job for all, as the rules expect it.
+fn configuration(targets: &[Target], rules: &Path, alertmanager: Option<&str>) -> String {
+    let (mut pages, mut lists, mut told) = (String::new(), String::new(), String::new());
+    for target in targets {
+        let _ = match target {
+            Target::Page(address) => write!(pages, "\"{address}\", "),
+            Target::List(url) => write!(lists, "{{ url: \"{url}\" }}, "),
         };
-        let _ = writeln!(yaml, "  - job_name: rocewatch-{number}\n    {found}");
     }
-    yaml
+    if let Some(address) = alertmanager {
+        let _ = writeln!(
+            told,
+            "alerting: {{ alertmanagers: [ {{ static_configs: [ {{ targets: [ \"{address}\" ] }} ] }} ] }}"
+        );
+    }
+    format!(
+        "global: {{ scrape_interval: 1s, scrape_timeout: 1s, evaluation_interval: 1s }}\n\
+         rule_files: [ {}/*.yml ]\n{told}scrape_configs:\n\
+         - job_name: rocewatch\n  static_configs: [ {{ targets: [ {pages} ] }} ]\n  http_sd_configs: [ {lists} ]\n",
+        rules.display()
+    )
 }
