@@ -141,12 +141,9 @@ impl Actuator {
         let plans = Arc::clone(&self.plans);
         let work = move || {
             let report = match station {
-                Some(station) => {
-                    let mut station = locked(&station);
-                    carry_out(&mut station, order, (&journal, &durable, revision), &hook, &|| {
-                        locked(&plans).get(&action).cloned().flatten()
-                    })
-                }
+                Some(station) => carry_out(&station, order, (&journal, &durable, revision), &hook, &|| {
+                    locked(&plans).get(&action).cloned().flatten()
+                }),
                 None => failed(kind, "the port cannot be reached"),
             };
             if matches!(kind, OrderKind::Do) {
@@ -196,8 +193,9 @@ fn failed(kind: OrderKind, reason: &str) -> Report {
     Report::new(outcome, Some(reason.to_owned()))
 }
 
+/// One after another on a port, but for commands of the operator: they change nothing of it, and may take long.
 fn carry_out(
-    station: &mut Station,
+    station: &Mutex<Station>,
     order: Order,
     (journal, durable, revision): (&Mutex<Journal>, &Durable, u64),
     hook: &Hook,
@@ -207,12 +205,21 @@ fn carry_out(
         Order::Do(plan) => plan.targets.clone(),
         Order::Undo(_) => Vec::new(),
     };
-    let machine = Arc::clone(&station.machine);
+    let is_command = order.operations().iter().all(|op| matches!(op, Op::Exec(_)));
+    let mut turn = (!is_command).then(|| locked(station));
+    let machine = match &turn {
+        Some(station) => Arc::clone(&station.machine),
+        None => Arc::clone(&locked(station).machine),
+    };
+    let counters = || match &mut turn {
+        Some(station) => station.counters(&targets),
+        None => locked(station).counters(&targets),
+    };
     let persist = || {
         let mut journal = locked(journal);
         journal.store(durable, revision).map_err(|error| with_causes(&error))
     };
-    drive(order, machine.as_ref(), persist, || station.counters(&targets), (hook, withdrawn))
+    drive(order, machine.as_ref(), persist, counters, (hook, withdrawn))
 }
 
 /// Does what the rules of the order ask for, step by step, until they have nothing more to ask.
