@@ -77,7 +77,6 @@ const MEANINGS: &[(C, Meaning)] = &[
     (C::RdmaTxBytes, Meaning::RdmaBytes(Tx)),
     (C::LinkDowns, Meaning::LinkDowns),
     (C::EcnMarkedPackets, Meaning::Marked),
-    (C::PriorityEcnMarkedPackets, Meaning::Marked),
     (C::PriorityRxDiscards, Meaning::Discards),
     (C::PriorityBufferDiscards, Meaning::Discards),
     (C::PortRxDiscards, Meaning::Discards),
