@@ -307,7 +307,9 @@ impl Discovery {
         };
         if let Some(source) = self.source(seen) {
             let machine = self.node.machine(seen);
-            self.reach.actuator.add(port, Station { machine, source, driver: identity.driver.clone() });
+            self.reach
+                .actuator
+                .add(port, Station { machine, source: Some(source), driver: identity.driver.clone() });
         }
         let source = self.tapped(port, &identity.driver, source);
         let (interval, feed) = (self.reach.interval, self.reach.feed.clone());

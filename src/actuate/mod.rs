@@ -1,9 +1,10 @@
-//! The only part that changes the machine. It carries out orders of the engine, step by step, each order on a
-//! thread of its own, and reports what became of them. It decides nothing.
+//! The only part that changes the machine. It carries out orders of the engine, step by step, those of one device one
+//! after another on a thread of their own, and reports what became of them. It decides nothing.
 
 mod exec;
 mod hook;
 mod journal;
+mod line;
 mod restore;
 mod spool;
 
@@ -13,6 +14,7 @@ pub use restore::{RestoreEnd, Restored, restore};
 pub use spool::{WorkerError, work as work_off};
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::path::Path;
 use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -33,6 +35,7 @@ use rocewatch_core::units::{MonoTime, Priority, Queue};
 use tokio_util::sync::CancellationToken;
 
 use hook::Hook;
+use line::{Job, Line, Next};
 
 use crate::clock;
 use crate::sources::{Source, with_causes};
@@ -56,8 +59,9 @@ pub trait Machine: Send + Sync {
 pub struct Station {
     /// Sets and reads back.
     pub machine: Arc<dyn Machine>,
-    /// Reads the counters, apart from the poller, which may be in the middle of a read.
-    pub source: Box<dyn Source>,
+    /// Reads the counters, apart from the poller, which may be in the middle of a read; `None` if nobody can. What is owed
+    /// is taken back without them.
+    pub source: Option<Box<dyn Source>>,
     /// The port's driver.
     pub driver: String,
 }
@@ -69,11 +73,11 @@ enum OrderKind {
     Undo,
 }
 
-type Stations = BTreeMap<PortKey, Arc<Mutex<Station>>>;
+type Lines = BTreeMap<PortKey, Arc<Line>>;
 
 /// The actuator.
 pub struct Actuator {
-    stations: Mutex<Stations>,
+    lines: Mutex<Lines>,
     journal: Arc<Mutex<Journal>>,
     inputs: SyncSender<Input>,
     hook: Hook,
@@ -89,7 +93,7 @@ impl Actuator {
     /// An actuator that knows no port yet.
     #[must_use]
     pub fn new(journal: Arc<Mutex<Journal>>, inputs: SyncSender<Input>) -> Self {
-        Self { stations: Mutex::default(), journal, inputs, hook: Hook::default(), plans: Arc::default() }
+        Self { lines: Mutex::default(), journal, inputs, hook: Hook::default(), plans: Arc::default() }
     }
 
     /// The same, with the operator's command run by a worker that works off the folder at `spool`, if there is one.
@@ -99,14 +103,25 @@ impl Actuator {
         Self { hook: Hook::new(spool, procfs), ..self }
     }
 
-    /// Makes a port known.
+    /// Makes a port known, or known anew: an order under way ends first.
     pub fn add(&self, port: PortKey, station: Station) {
-        self.stations().insert(port, Arc::new(Mutex::new(station)));
+        match self.lines().entry(port) {
+            Entry::Occupied(line) => line.get().replace(station),
+            Entry::Vacant(place) => drop(place.insert(Arc::new(Line::new(station)))),
+        }
     }
 
     /// Forgets a port.
     pub fn remove(&self, port: PortKey) {
-        self.stations().remove(&port);
+        self.lines().remove(&port);
+    }
+
+    /// The device of the port `from` is the port `to` from now on. False, and it is forgotten, if there was no order about
+    /// it: then nothing can be owed to it.
+    pub fn hand_over(&self, from: PortKey, to: PortKey) -> bool {
+        let mut lines = self.lines();
+        let used = lines.remove(&from).filter(|line| line.is_used());
+        used.is_some_and(|line| lines.insert(to, line).is_none())
     }
 
     /// Ends the commands of the operator that run, and those that are still to begin: nothing has to be taken back
@@ -122,37 +137,52 @@ impl Actuator {
         }
     }
 
-    fn stations(&self) -> MutexGuard<'_, Stations> {
-        locked(&self.stations)
+    fn lines(&self) -> MutexGuard<'_, Lines> {
+        locked(&self.lines)
     }
 
-    /// Carries out an order and reports to the engine. `durable` is what the journal has to hold before anything is
-    /// changed.
+    /// Carries out an order, after those about the same device that came before, and reports to the engine. `durable` is
+    /// what the journal has to hold before anything is changed.
     pub fn carry_out(&self, order: Order, durable: Durable, revision: u64) {
         let (port, action, kind) = match &order {
             Order::Do(plan) => (plan.port, plan.id, OrderKind::Do),
             Order::Undo(undo) => (undo.port, undo.id, OrderKind::Undo),
         };
-        let station = self.stations().get(&port).cloned();
         let (journal, inputs, hook) = (Arc::clone(&self.journal), self.inputs.clone(), self.hook.clone());
-        if matches!(kind, OrderKind::Do) {
-            locked(&self.plans).insert(action, None);
-        }
         let plans = Arc::clone(&self.plans);
-        let work = move || {
-            let report = match station {
-                Some(station) => carry_out(&station, order, (&journal, &durable, revision), &hook, &|| {
-                    locked(&plans).get(&action).cloned().flatten()
-                }),
-                None => failed(kind, "the port cannot be reached"),
-            };
-            if matches!(kind, OrderKind::Do) {
+        if matches!(kind, OrderKind::Do) {
+            locked(&plans).insert(action, None);
+        }
+        // A command of the operator changes nothing of the port and may take long: no order waits for it.
+        let is_command = order.operations().iter().all(|op| matches!(op, Op::Exec(_)));
+        let tell = {
+            let plans = Arc::clone(&plans);
+            move |report| {
                 locked(&plans).remove(&action);
+                // The engine is gone only when the agent ends.
+                let _ = inputs.send(Input::Outcome(Ended { action, report }));
             }
-            // The engine is gone only when the agent ends.
-            let _ = inputs.send(Input::Outcome(Ended { action, report }));
         };
-        if let Err(error) = thread::Builder::new().name(format!("act-{}", action.0)).spawn(work) {
+        let line = self.lines().get(&port).cloned();
+        let work: Box<dyn FnOnce() + Send> = match line.clone() {
+            Some(line) => {
+                let job: Job = Box::new(move |station| {
+                    let withdrawn = || locked(&plans).get(&action).cloned().flatten();
+                    tell(carry_out(station, order, (&journal, &durable, revision), &hook, &withdrawn));
+                });
+                if is_command {
+                    Box::new(move || job(&line.station()))
+                } else {
+                    match line.push(job) {
+                        Next::WorkOff => Box::new(move || line.work_off()),
+                        Next::Nothing => return,
+                    }
+                }
+            }
+            None => Box::new(move || tell(failed(kind, "the port cannot be reached"))),
+        };
+        if let Err(error) = thread::Builder::new().name(format!("act-{}", port.0)).spawn(work) {
+            line.iter().filter(|_| !is_command).for_each(|line| line.give_up());
             locked(&self.plans).remove(&action);
             // The engine must not wait for room in its own queue; it has just taken something out of it.
             let report = failed(kind, &format!("no thread: {error}"));
@@ -193,7 +223,6 @@ fn failed(kind: OrderKind, reason: &str) -> Report {
     Report::new(outcome, Some(reason.to_owned()))
 }
 
-/// One after another on a port, but for commands of the operator: they change nothing of it, and may take long.
 fn carry_out(
     station: &Mutex<Station>,
     order: Order,
@@ -205,16 +234,8 @@ fn carry_out(
         Order::Do(plan) => plan.targets.clone(),
         Order::Undo(_) => Vec::new(),
     };
-    let is_command = order.operations().iter().all(|op| matches!(op, Op::Exec(_)));
-    let mut turn = (!is_command).then(|| locked(station));
-    let machine = match &turn {
-        Some(station) => Arc::clone(&station.machine),
-        None => Arc::clone(&locked(station).machine),
-    };
-    let counters = || match &mut turn {
-        Some(station) => station.counters(&targets),
-        None => locked(station).counters(&targets),
-    };
+    let machine = Arc::clone(&locked(station).machine);
+    let counters = || locked(station).counters(&targets);
     let persist = || {
         let mut journal = locked(journal);
         journal.store(durable, revision).map_err(|error| with_causes(&error))
@@ -261,11 +282,12 @@ impl Station {
     /// A fresh reading of the counters that a plan is about.
     fn counters(&mut self, targets: &[Target]) -> Result<Vec<TargetCounters>, String> {
         let driver = drivers::for_driver(&self.driver);
-        let names = self.source.names().map_err(|error| error.to_string())?;
+        let source = self.source.as_mut().ok_or("its counters cannot be read")?;
+        let names = source.names().map_err(|error| error.to_string())?;
         let binding = Binding::new(driver, &names);
         let (mut raw, mut values) = (Vec::new(), Vec::new());
         let began = clock::now();
-        self.source.read(&mut raw).map_err(|error| error.to_string())?;
+        source.read(&mut raw).map_err(|error| error.to_string())?;
         let at = began + clock::now().since(began) / 2;
         binding.pick(&raw, &mut values).map_err(|error| error.to_string())?;
         let value =
@@ -291,7 +313,7 @@ impl Station {
 mod tests {
     use std::sync::mpsc::{Receiver, sync_channel};
 
-    use rocewatch_core::action::{ActionKind, Disruption, Plan, Purpose};
+    use rocewatch_core::action::{ActionKind, Disruption, ExecCall, Plan, Purpose};
     use rocewatch_core::ids::ActionId;
     use rocewatch_core::units::PriorityMask;
 
@@ -365,19 +387,29 @@ mod tests {
         let (inputs, told) = sync_channel(8);
         let actuator = Actuator::new(Arc::new(Mutex::new(journal)), inputs);
         let machine = Arc::new(Mask(Mutex::new(mask)));
-        let source = Box::new(NoCounters);
+        let source: Option<Box<dyn Source>> = Some(Box::new(NoCounters));
         actuator.add(PORT, Station { machine: machine.clone(), source, driver: "mlx5_core".into() });
         Bench { actuator, machine, told, _folder: folder }
     }
 
     impl Bench {
+        /// The line of the port, with an order in it that nobody works off.
+        fn busy_line(&self) -> Arc<Line> {
+            let line = Arc::clone(&self.actuator.lines()[&PORT]);
+            assert_eq!(line.push(Box::new(|_| ())), Next::WorkOff);
+            line
+        }
+
         /// Gives an order that waits for the one before it, and withdraws it meanwhile; what is reported.
         fn withdrawn_in_line(&self, order: Order) -> Report {
-            let station = Arc::clone(&self.actuator.stations()[&PORT]);
-            let busy = locked(&station);
+            let line = self.busy_line();
             self.actuator.carry_out(order, Durable::default(), 0);
             self.actuator.withdraw(ActionId(7), "maintenance");
-            drop(busy);
+            line.work_off();
+            self.reported()
+        }
+
+        fn reported(&self) -> Report {
             let told = self.told.recv().unwrap();
             let Input::Outcome(Ended { report, .. }) = told else { panic!("{told:?}") };
             report
@@ -393,6 +425,18 @@ mod tests {
         assert_eq!(report, expired);
         assert_eq!(*locked(&bench.machine.0), THREE);
         assert!(locked(&bench.actuator.plans).is_empty());
+    }
+
+    #[test]
+    fn the_command_of_the_operator_does_not_wait_for_its_port() {
+        let bench = bench(THREE);
+        let _busy = bench.busy_line();
+        let call =
+            ExecCall { command: vec!["true".into()], timeout: Duration::from_secs(10), stdin: String::new() };
+        let command = Plan { kind: ActionKind::Exec, ops: vec![Op::Exec(call)], undo: Vec::new(), ..plan() };
+        bench.actuator.carry_out(Order::Do(command), Durable::default(), 0);
+        let Outcome::Acted { result, .. } = bench.reported().outcome else { panic!("it was a plan") };
+        assert!(matches!(result, ActionResult::Ok | ActionResult::Unproven), "{result:?}");
     }
 
     #[test]
