@@ -16,7 +16,7 @@ use crate::actuate::{Actuator, Station};
 use crate::clock;
 use crate::config::{Admission, DeviceFilter, Pattern};
 use crate::export::stats::Collector;
-use crate::node::{Node, NodeError, Offer, Seen};
+use crate::node::{Node, NodeError, Offer, Seen, Support};
 use crate::runtime::Pollers;
 use crate::sources::{Facts, FactsReach, Feed, Poller, RawTap, RdmaName, Source, Topic};
 use crate::sys::settings_watch::SettingsEvent;
@@ -293,12 +293,11 @@ impl Discovery {
         if let Some(RdmaName { device, port, link_layer }) = rdma.cloned() {
             (identity.device, identity.port, identity.link_layer) = (device, port, link_layer);
         }
-        let offer = self.node.offer(seen);
         self.note_stats(port, seen);
         let introduction =
             std::iter::once(Input::Link(seen.link(port))).chain(seen.settings(port)).collect::<Vec<_>>();
         let Some(source) = self.source(seen) else {
-            let Offer { actions, unsupported } = offer;
+            let Offer { actions, unsupported } = Offer::commands_only("its counters cannot be read");
             let layout = Vec::new();
             let bound = BoundPort { port, identity, layout, refresh: None, actions, unsupported };
             self.say(Input::Bound(bound));
@@ -313,7 +312,8 @@ impl Discovery {
         }
         let source = self.tapped(port, &identity.driver, source);
         let (interval, feed) = (self.reach.interval, self.reach.feed.clone());
-        match Poller::start(port, identity, offer, source, introduction, interval, feed) {
+        let support = Support::of(&seen.netdev, self.node.offer(seen));
+        match Poller::start(port, identity, support, source, introduction, interval, feed) {
             Ok(poller) => {
                 self.reach.pollers.lock().unwrap_or_else(PoisonError::into_inner).insert(port, poller);
             }

@@ -10,7 +10,7 @@ use rocewatch_core::ids::PortIdentity;
 use super::flavours::{Flavours, Ports};
 use super::in_band::InBand;
 use super::kernel_port::KernelPort;
-use super::{Node, NodeError, Offer, Seen};
+use super::{Node, NodeError, Offering, Seen};
 use crate::actuate::Machine;
 use crate::clock;
 use crate::sources::{EthtoolSource, KernelFacts, Source};
@@ -204,8 +204,9 @@ impl Node for KernelNode {
         Arc::new(self.port(seen))
     }
 
-    fn offer(&mut self, seen: &Seen) -> Offer {
-        self.port(seen).offer()
+    fn offer(&mut self, seen: &Seen) -> Offering {
+        let port = self.port(seen);
+        Offering::Asked(Box::new(move || port.offer()))
     }
 
     fn facts(&mut self, seen: &Seen) -> Option<KernelFacts> {

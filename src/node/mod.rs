@@ -7,18 +7,20 @@ mod in_band;
 pub mod port_files;
 mod kernel;
 mod kernel_port;
+mod offer;
 mod simulated;
 
 pub use directory::DirectoryNode;
 pub use kernel::KernelNode;
+pub use offer::{Offer, Offering, Support};
 pub use simulated::{SimulatedNode, SimulatedPort};
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use rocewatch_core::action::{ActionKind, Op, PauseConfig, PortConfig};
+use rocewatch_core::action::{Op, PauseConfig, PortConfig};
 use rocewatch_core::ids::{PortIdentity, PortKey};
-use rocewatch_core::input::{DcbOwner, Input, PortDcb, PortLink, PortPause, UnsupportedAction};
+use rocewatch_core::input::{DcbOwner, Input, PortDcb, PortLink, PortPause};
 use rocewatch_core::units::PriorityMask;
 
 use crate::actuate::Machine;
@@ -111,50 +113,14 @@ pub trait Node: Send {
     }
 
     /// The actions it offers. The operator's command needs nothing from the port. Asked once, when it comes or is renamed.
-    fn offer(&mut self, _seen: &Seen) -> Offer {
-        Offer::commands_only("this port is not a device of the kernel")
+    fn offer(&mut self, _seen: &Seen) -> Offering {
+        Offering::Known(Offer::commands_only("this port is not a device of the kernel"))
     }
 
     /// How often it is worth a look, apart from events: interface statistics come with it, and what is frozen is
     /// judged by them.
     fn pace(&self) -> Duration {
         Duration::from_secs(1)
-    }
-}
-
-/// The actions of a port.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Offer {
-    /// Those that can be carried out.
-    pub actions: Vec<ActionKind>,
-    /// The others, and why.
-    pub unsupported: Vec<UnsupportedAction>,
-}
-
-impl Offer {
-    /// Each action with the reason why the port does not have it, if it has not.
-    pub fn of(mut reason: impl FnMut(ActionKind) -> Option<String>) -> Self {
-        let mut offer = Self::default();
-        for kind in ActionKind::ALL {
-            match reason(kind) {
-                None => offer.actions.push(kind),
-                Some(why) => offer.unsupported.push(UnsupportedAction { kind, why }),
-            }
-        }
-        offer
-    }
-
-    /// What needs nothing from a port.
-    #[must_use]
-    pub fn commands_only(why: &str) -> Self {
-        Self::of(|kind| match kind {
-            ActionKind::Alert | ActionKind::Exec => None,
-            ActionKind::PreventionTimeout
-            | ActionKind::PfcOff
-            | ActionKind::PauseOff
-            | ActionKind::DevlinkRecover
-            | ActionKind::LinkBounce => Some(why.to_owned()),
-        })
     }
 }
 

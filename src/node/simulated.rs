@@ -12,7 +12,7 @@ use rocewatch_core::sim::random::Random;
 use rocewatch_core::sim::scenario::PortSpec;
 use rocewatch_core::units::{MonoTime, Queue};
 
-use super::{Node, NodeError, Offer, Seen};
+use super::{Node, NodeError, Offer, Offering, Seen};
 use crate::actuate::Machine;
 use crate::clock;
 use crate::sources::{ReadError, Source};
@@ -133,8 +133,8 @@ impl Node for SimulatedNode {
         }
     }
 
-    fn offer(&mut self, _seen: &Seen) -> Offer {
-        Offer::of(|_| None)
+    fn offer(&mut self, _seen: &Seen) -> Offering {
+        Offering::Known(Offer::of(|_| None))
     }
 
     /// Nobody tells when a simulated link or mask changes.

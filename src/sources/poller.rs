@@ -16,13 +16,16 @@ use rocewatch_core::units::{MonoTime, nanos};
 use super::{ReadError, Source};
 use crate::clock;
 use crate::export::stats::{AgentStats, Collector, PortStats};
-use crate::node::Offer;
+use crate::node::Support;
 
 /// Names are read again after this long even if nothing tells that they changed: two priorities can swap their PFC
 /// bits and leave the count as it was.
 const NAMES_AGE_MAX: Duration = Duration::from_secs(30);
 /// The wait between reads that go on failing, so that a broken device costs no more than a calm one.
 const FAILED_WAIT: Duration = Duration::from_secs(1);
+/// The wait for what a device supports, before its first reading: one that works has answered by then, and is introduced
+/// once.
+const SUPPORT_WAIT: Duration = Duration::from_millis(500);
 /// Memory for readings that waits to be used again. One reading is under way at a time unless the engine is late, and
 /// then it is late for a few; more than these are made anew.
 const SPARE_MAX: usize = 4;
@@ -62,7 +65,7 @@ impl Poller {
     pub fn start(
         port: PortKey,
         identity: PortIdentity,
-        offer: Offer,
+        support: Support,
         source: Box<dyn Source>,
         introduction: Vec<Input>,
         interval: Duration,
@@ -75,13 +78,14 @@ impl Poller {
         let reader = Reader {
             port,
             identity,
-            offer,
+            support,
             source,
             feed,
             stats,
             pace: Arc::clone(&pace),
             introduction,
             bound: None,
+            is_introduced: false,
             refresh: None,
             values: Vec::new(),
             spares,
@@ -118,13 +122,15 @@ impl Drop for Poller {
 struct Reader {
     port: PortKey,
     identity: PortIdentity,
-    offer: Offer,
+    support: Support,
     source: Box<dyn Source>,
     introduction: Vec<Input>,
     feed: Feed,
     stats: Arc<PortStats>,
     pace: Arc<Pace>,
     bound: Option<(Vec<String>, Binding, MonoTime)>,
+    /// The engine was told of the port.
+    is_introduced: bool,
     /// What the source said of it when the port was last made known.
     refresh: Option<SourceRefresh>,
     values: Vec<u64>,
@@ -133,11 +139,13 @@ struct Reader {
 
 impl Reader {
     fn run(mut self) {
+        self.support.wait(SUPPORT_WAIT);
         let mut due = clock::now();
         let mut interval = self.interval();
         let mut failures = 0;
         while self.wait_until(&mut due, interval) {
             interval = self.interval();
+            self.note_support();
             let began = clock::now();
             self.stats.reads.note_begin(self.feed.collector, began);
             let result = self.read(began);
@@ -230,16 +238,26 @@ impl Reader {
         Ok(())
     }
 
+    /// Makes the port known anew if it has answered what it supports.
+    fn note_support(&mut self) {
+        if self.support.is_new() && self.is_introduced {
+            let layout = self.bound.as_ref().map(|(_, binding, _)| binding.layout().to_vec());
+            self.introduce(layout.unwrap_or_default());
+        }
+    }
+
     /// Makes the port known under its layout; the first time with everything else that is known of it.
     fn introduce(&mut self, layout: Vec<Bound>) {
         self.refresh = self.source.refresh();
+        self.is_introduced = true;
+        let offer = self.support.offer();
         self.send(Input::Bound(BoundPort {
             port: self.port,
             identity: self.identity.clone(),
             layout,
             refresh: self.refresh,
-            actions: self.offer.actions.clone(),
-            unsupported: self.offer.unsupported.clone(),
+            actions: offer.actions.clone(),
+            unsupported: offer.unsupported.clone(),
         }));
         for input in std::mem::take(&mut self.introduction) {
             self.send(input);
@@ -271,7 +289,7 @@ mod tests {
     use rocewatch_core::sim::scenario::PortSpec;
 
     use super::*;
-    use crate::node::{Node, SimulatedNode, SimulatedPort};
+    use crate::node::{Node, Offer, Offering, SimulatedNode, SimulatedPort};
     use crate::sources::EthtoolSource;
     use crate::sys::allocations;
     use crate::sys::namespace::{in_namespace, ip};
@@ -285,13 +303,14 @@ mod tests {
         let reader = Reader {
             port: PortKey(0),
             identity: PortIdentity::default(),
-            offer: Offer::default(),
+            support: Offer::default().into(),
             source,
             introduction: Vec::new(),
             stats: feed.stats.port(PortKey(0)),
             feed,
             pace,
             bound: None,
+            is_introduced: false,
             refresh: None,
             values: Vec::new(),
             spares,
@@ -388,6 +407,27 @@ mod tests {
         let next = told.next();
         assert!(matches!(next, Some(Input::Bound(_))), "{next:?}");
         pace.stop.store(true, Ordering::Relaxed);
+    }
+
+    #[test]
+    fn a_port_is_made_known_anew_when_its_device_has_answered_what_it_supports() {
+        let (mut reader, taken, _spare) = reader(Box::new(Hurried(Arc::default())), Arc::default());
+        let (release, held) = sync_channel::<()>(1);
+        let ask = move || held.recv().map_or_else(|_| Offer::default(), |()| Offer::of(|_| None));
+        reader.support = Support::of("eth0", Offering::Asked(Box::new(ask)));
+        reader.note_support();
+        reader.read(clock::now()).unwrap();
+        release.send(()).unwrap();
+        let mut bound = Vec::new();
+        while bound.len() < 2 {
+            reader.note_support();
+            let inputs = taken.try_iter().filter_map(|input| {
+                let Input::Bound(bound) = input else { return None };
+                Some(bound.unsupported.is_empty())
+            });
+            bound.extend(inputs);
+        }
+        assert_eq!(bound, [false, true]);
     }
 
     #[test]
