@@ -1,24 +1,25 @@
 //! Which ports there are: those that come are read, those that go are forgotten, those that change are told of.
 
+mod port;
+
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use rocewatch_core::drivers;
 use rocewatch_core::ids::PortKey;
-use rocewatch_core::input::{BoundPort, Input};
+use rocewatch_core::input::Input;
 use rocewatch_core::snapshot::Snapshot;
 use rocewatch_core::units::MonoTime;
 use tokio::sync::watch;
 
-use crate::actuate::{Actuator, Station};
+use crate::actuate::Actuator;
 use crate::clock;
 use crate::config::{Admission, DeviceFilter, Pattern};
 use crate::export::stats::Collector;
-use crate::node::{Node, NodeError, Offer, Seen, Support};
+use crate::node::{Node, NodeError, Seen};
 use crate::runtime::Pollers;
-use crate::sources::{Facts, FactsReach, Feed, Poller, RawTap, RdmaName, Source, Topic};
+use crate::sources::{Facts, Feed, RdmaName, Topic};
 use crate::sys::settings_watch::SettingsEvent;
 
 /// What wakes discovery before its time.
@@ -57,6 +58,18 @@ struct Known {
     seen: Seen,
     rdma: Option<RdmaName>,
     facts: Option<Facts>,
+    role: Role,
+}
+
+/// What a device is known for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Role {
+    /// It is read.
+    Read,
+    /// Its counters cannot be read; they are tried again then.
+    Unreadable(MonoTime),
+    /// It is not wanted any more, and here only for what is owed to it.
+    Owed,
 }
 
 /// A kernel lists its RDMA devices at once. One that does not is not waited for: its ports get their names when it
@@ -166,33 +179,42 @@ impl Discovery {
         self.failed = None;
         let views = self.reach.feed.stats.rdma();
         let others = seen.iter().map(|seen| seen.netdev.clone()).collect::<Vec<_>>();
-        let wanted = seen
+        let present = seen
             .into_iter()
             .map(|seen| (RdmaName::of(&views, &seen), seen))
-            .filter(|(rdma, seen)| self.is_wanted(seen, rdma.as_ref()))
-            .map(|(rdma, seen)| (seen.id, (rdma, seen)))
+            .map(|(rdma, seen)| (seen.id, (self.is_wanted(&seen, rdma.as_ref()), rdma, seen)))
             .collect::<BTreeMap<_, _>>();
-        if wanted.is_empty() && !self.told_none {
+        let finds_none = present.values().all(|(is_wanted, ..)| !is_wanted);
+        if finds_none && !self.told_none {
             tracing::warn!(
                 devices = others.join(" "),
                 "no network device is watched: none is a physical port that [devices] admits"
             );
         }
-        self.told_none = wanted.is_empty();
-        let gone = self.known.keys().filter(|id| !wanted.contains_key(id)).copied().collect::<Vec<_>>();
+        self.told_none = finds_none;
+        let gone = self.known.keys().filter(|id| !present.contains_key(id)).copied().collect::<Vec<_>>();
         for id in gone {
             self.leave(id);
         }
-        for (id, (rdma, seen)) in wanted {
-            match self.known.get(&id) {
-                None => self.arrive(id, seen, rdma),
-                Some(known) if known.seen.netdev != seen.netdev || known.rdma != rdma => {
+        for (id, (is_wanted, rdma, seen)) in present {
+            match (is_wanted, self.known.get(&id)) {
+                (false, None) => {}
+                (false, Some(known)) if known.role != Role::Owed => self.part_with(id, &seen),
+                (false, Some(known)) => {
+                    if self.is_settled(known.port) {
+                        self.leave(id);
+                    }
+                }
+                (true, None) => self.arrive(id, seen, rdma),
+                (true, Some(known)) if known.role == Role::Owed => self.take_back(id, seen, rdma),
+                (true, Some(known)) if known.seen.netdev != seen.netdev || known.rdma != rdma => {
                     self.rename(id, seen, rdma);
                 }
-                Some(known) if known.seen != seen => self.change(id, seen),
-                Some(_) => {}
+                (true, Some(known)) if known.seen != seen => self.change(id, seen),
+                (true, Some(_)) => {}
             }
         }
+        self.try_again(clock::now());
         self.say_in_band();
         self.note_discovered();
     }
@@ -237,13 +259,23 @@ impl Discovery {
         }
     }
 
-    fn arrive(&mut self, id: u64, seen: Seen, rdma: Option<RdmaName>) {
+    fn new_port(&mut self) -> PortKey {
         let port = PortKey(self.next_port);
         // Ports that come and go 65,535 times while the agent runs: the last key then stands for the newest.
         self.next_port = self.next_port.saturating_add(1);
-        self.start(port, &seen, rdma.as_ref());
+        port
+    }
+
+    fn arrive(&mut self, id: u64, seen: Seen, rdma: Option<RdmaName>) {
+        let port = self.new_port();
+        self.arrive_as(port, id, seen, rdma);
+    }
+
+    fn arrive_as(&mut self, port: PortKey, id: u64, seen: Seen, rdma: Option<RdmaName>) {
+        let source = self.source(&seen);
+        let role = self.start(port, &seen, rdma.as_ref(), source);
         let facts = self.facts(port, &seen);
-        self.known.insert(id, Known { port, seen, rdma, facts });
+        self.known.insert(id, Known { port, seen, rdma, facts, role });
     }
 
     fn rename(&mut self, id: u64, seen: Seen, rdma: Option<RdmaName>) {
@@ -256,7 +288,11 @@ impl Discovery {
             Topic::ALL.iter().for_each(|topic| facts.ask_again(*topic));
         }
         known.rdma = rdma.clone();
-        self.start(port, &seen, rdma.as_ref());
+        let source = self.source(&seen);
+        let role = self.start(port, &seen, rdma.as_ref(), source);
+        if let Some(known) = self.known.get_mut(&id) {
+            known.role = role;
+        }
         self.say(Input::Link(seen.link(port)));
     }
 
@@ -276,89 +312,6 @@ impl Discovery {
         }
         if before.pfc != seen.pfc || before.pause != seen.pause {
             self.names_are_stale(port);
-        }
-    }
-
-    fn leave(&mut self, id: u64) {
-        let Some(known) = self.known.remove(&id) else { return };
-        self.reach.pollers.lock().unwrap_or_else(PoisonError::into_inner).remove(&known.port);
-        self.reach.actuator.remove(known.port);
-        self.reach.feed.stats.forget_port(known.port);
-        self.say(Input::Gone(known.port));
-    }
-
-    /// Starts to read a port, and to be able to act on it.
-    fn start(&mut self, port: PortKey, seen: &Seen, rdma: Option<&RdmaName>) {
-        let mut identity = self.node.identity(seen);
-        if let Some(RdmaName { device, port, link_layer }) = rdma.cloned() {
-            (identity.device, identity.port, identity.link_layer) = (device, port, link_layer);
-        }
-        self.note_stats(port, seen);
-        let introduction =
-            std::iter::once(Input::Link(seen.link(port))).chain(seen.settings(port)).collect::<Vec<_>>();
-        let Some(source) = self.source(seen) else {
-            let Offer { actions, unsupported } = Offer::commands_only("its counters cannot be read");
-            let layout = Vec::new();
-            let bound = BoundPort { port, identity, layout, refresh: None, actions, unsupported };
-            self.say(Input::Bound(bound));
-            introduction.into_iter().for_each(|input| self.say(input));
-            return;
-        };
-        if let Some(source) = self.source(seen) {
-            let machine = self.node.machine(seen);
-            self.reach
-                .actuator
-                .add(port, Station { machine, source: Some(source), driver: identity.driver.clone() });
-        }
-        let source = self.tapped(port, &identity.driver, source);
-        let (interval, feed) = (self.reach.interval, self.reach.feed.clone());
-        let support = Support::of(&seen.netdev, self.node.offer(seen));
-        match Poller::start(port, identity, support, source, introduction, interval, feed) {
-            Ok(poller) => {
-                self.reach.pollers.lock().unwrap_or_else(PoisonError::into_inner).insert(port, poller);
-            }
-            Err(error) => tracing::error!(netdev = seen.netdev, %error, "no thread to read a port"),
-        }
-    }
-
-    /// Starts to ask what is known of a port beside its counters.
-    fn facts(&mut self, port: PortKey, seen: &Seen) -> Option<Facts> {
-        let kernel = self.node.facts(seen)?;
-        let Reach { feed, pollers, snapshots, .. } = &self.reach;
-        let (feed, pollers, snapshots) = (feed.clone(), Arc::clone(pollers), snapshots.clone());
-        match Facts::start(port, kernel, FactsReach { feed, pollers, snapshots }) {
-            Ok(facts) => Some(facts),
-            Err(error) => {
-                tracing::error!(netdev = seen.netdev, %error, "no thread to ask for the settings of a port");
-                None
-            }
-        }
-    }
-
-    fn source(&mut self, seen: &Seen) -> Option<Box<dyn Source>> {
-        match self.node.source(seen) {
-            Ok(source) => source,
-            Err(error) => {
-                tracing::warn!(netdev = seen.netdev, %error, "the counters of a port cannot be read");
-                None
-            }
-        }
-    }
-
-    /// The source, with what the operator wants to see of it shown.
-    fn tapped(&self, port: PortKey, driver: &str, source: Box<dyn Source>) -> Box<dyn Source> {
-        let Reach { raw, feed, .. } = &self.reach;
-        if !raw.is_set() {
-            return source;
-        }
-        Box::new(RawTap::new(source, drivers::for_driver(driver), raw.clone(), feed.stats.port(port)))
-    }
-
-    fn note_stats(&self, port: PortKey, seen: &Seen) {
-        let own = self.reach.feed.stats.port(port);
-        own.note_flavour(seen.flavour);
-        if let Some(stats) = seen.stats {
-            own.note_statistics(stats);
         }
     }
 
@@ -385,74 +338,4 @@ fn topics_of(wake: &Wake, id: u64, known: &Known) -> Option<&'static [Topic]> {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::sync::Mutex;
-    use std::sync::atomic::{AtomicUsize, Ordering};
-    use std::sync::mpsc::{channel, sync_channel};
-
-    use rocewatch_core::ids::PortIdentity;
-
-    use super::*;
-    use crate::actuate::Journal;
-    use crate::export::stats::AgentStats;
-    use crate::sys::netdev::BusDevice;
-
-    /// Without devices; counts how often they are listed.
-    struct Empty(Arc<AtomicUsize>);
-
-    impl Node for Empty {
-        fn scan(&mut self) -> Result<Vec<Seen>, NodeError> {
-            self.0.fetch_add(1, Ordering::Relaxed);
-            Ok(Vec::new())
-        }
-
-        fn identity(&mut self, _seen: &Seen) -> PortIdentity {
-            PortIdentity::default()
-        }
-
-        fn source(&mut self, _seen: &Seen) -> Result<Option<Box<dyn Source>>, NodeError> {
-            Ok(None)
-        }
-    }
-
-    #[test]
-    fn a_storm_of_events_is_one_reason_to_look_again() {
-        let looks = Arc::new(AtomicUsize::new(0));
-        let (inputs, _taken) = sync_channel(16);
-        let stats = Arc::new(AgentStats::default());
-        stats.note_rdma(Vec::new());
-        let (_snapshots, seen) = watch::channel(Arc::new(Snapshot::default()));
-        let actuator = Actuator::new(Arc::new(Mutex::new(Journal::absent())), inputs.clone());
-        let reach = Reach {
-            feed: Feed { inputs, stats, collector: Collector::Ethtool },
-            pollers: Arc::default(),
-            actuator: Arc::new(actuator),
-            filter: DeviceFilter::default(),
-            raw: Pattern::default(),
-            interval: Duration::from_secs(1),
-            snapshots: seen,
-        };
-        let (wakes, woken) = channel();
-        (0..20 * BURST_MAX).for_each(|_| wakes.send(Wake::Changed).unwrap());
-        wakes.send(Wake::Stop).unwrap();
-        Discovery::new(Box::new(Empty(Arc::clone(&looks))), reach).run(&woken);
-        let looks = looks.load(Ordering::Relaxed);
-        assert!((1..5).contains(&looks), "{looks}");
-    }
-
-    #[test]
-    fn a_change_concerns_the_device_it_is_told_of_and_lost_news_concern_all() {
-        let seen = Seen { id: 7, netdev: "eth7".into(), ..Seen::default() };
-        let known = Known { port: PortKey(0), seen, rdma: None, facts: None };
-        let topics = |wake: Wake| topics_of(&wake, 7, &known);
-        assert_eq!(topics(Wake::Dcb("eth7".into())), Some(&[Topic::Dcb][..]));
-        assert_eq!(topics(Wake::Dcb("eth8".into())), None);
-        let ethtool = |ifindex| Wake::Settings(SettingsEvent::Ethtool { ifindex });
-        assert_eq!(topics(ethtool(7)), Some(&[Topic::Ethtool][..]));
-        assert_eq!(topics(ethtool(8)), None);
-        let device = BusDevice { bus: "pci".into(), address: "0000:3b:00.0".into() };
-        assert_eq!(topics(Wake::Settings(SettingsEvent::Health { device })), None);
-        assert_eq!(topics(Wake::Settings(SettingsEvent::Lost)), Some(&Topic::ALL[..]));
-        assert_eq!(topics(Wake::Changed), None);
-    }
-}
+mod tests;
