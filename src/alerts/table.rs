@@ -19,7 +19,7 @@ pub const SETTINGS: &[Setting] = &[
     of("scale", "1", Times, "Every duration is multiplied by this", "below 1 for end-to-end tests: 0.1 needs a scrape every second"),
     of("job", "rocewatch", Text, "The label `job` of the agents", "that of the scrape configuration in the README"),
     of("cluster", "cluster", Label, "The label that says which fleet a node belongs to", "a target label of most sites; without it all nodes are one fleet"),
-    of("runbook_base", "https://github.com/rocewatch/rocewatch/blob/main/alerts/runbooks", Url, "Where the runbooks lie", "a placeholder: set it to where yours can be opened at night"),
+    of("runbook_base", "https://runbooks.example.com/rocewatch", Url, "Where the runbooks lie", "a placeholder: set it to where yours can be opened at night"),
     of("short", "1m", Window, "Window of the critical pause ratios", "four scrapes at 15 s; set it to four of yours"),
     of("long", "5m", Window, "Window of all other rates", "long enough to be calm, short enough to be over soon after the fault"),
     of("seen", "7d", Window, "How long a port, speed, device or mode is remembered as normal", "a week holds every maintenance window but the yearly one"),
