@@ -40,8 +40,8 @@ impl Alert {
 }
 
 impl Alertmanager {
-    /// Starts one; none if it is not installed.
-    pub(crate) fn start() -> Option<Self> {
+    /// Starts one that waits for `group_wait` seconds before it tells of an alert; none if it is not installed.
+    pub(crate) fn start(group_wait: u64) -> Option<Self> {
         let version =
             Command::new(PROGRAM).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
         if version.is_err() {
@@ -54,8 +54,9 @@ impl Alertmanager {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
         let inhibitions = fs::read_to_string(root.join("alerts/alertmanager/inhibitions.yml")).unwrap();
         let url = format!("http://{}/", hook.local_addr().unwrap());
-        // A moment for the graver alert to come: they are told together otherwise.
-        let route = "route: { receiver: hook, group_by: ['...'], group_wait: 2s, group_interval: 1s }";
+        let route = format!(
+            "route: {{ receiver: hook, group_by: ['...'], group_wait: {group_wait}s, group_interval: 1s }}"
+        );
         let receiver = format!("receivers: [ {{ name: hook, webhook_configs: [ {{ url: \"{url}\" }} ] }} ]");
         fs::write(&config, format!("{route}\n{receiver}\n{inhibitions}")).unwrap();
         // Free a moment ago; nothing else on this machine looks for one just now.

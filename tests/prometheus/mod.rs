@@ -26,6 +26,17 @@ pub(crate) enum Target {
     List(String),
 }
 
+/// How often it looks, in seconds.
+#[derive(Clone, Copy)]
+pub(crate) struct Pace {
+    /// `scrape_interval`.
+    pub(crate) scrape: u64,
+    /// `evaluation_interval`.
+    pub(crate) evaluate: u64,
+}
+
+pub(crate) const EACH_SECOND: Pace = Pace { scrape: 1, evaluate: 1 };
+
 /// A running Prometheus; ended with the test.
 pub(crate) struct Prometheus {
     child: Child,
@@ -45,11 +56,17 @@ impl Prometheus {
     /// Starts one with a scrape and an evaluation each second, and the rules as they are committed; none if it is not
     /// installed.
     pub(crate) fn scraping(targets: &[Target]) -> Option<Self> {
-        Self::alerting(targets, &Path::new(env!("CARGO_MANIFEST_DIR")).join("alerts"), None)
+        let rules = Path::new(env!("CARGO_MANIFEST_DIR")).join("alerts");
+        Self::alerting(targets, &rules, None, EACH_SECOND)
     }
 
-    /// The same with the rules in a folder, and an Alertmanager to tell.
-    pub(crate) fn alerting(targets: &[Target], rules: &Path, alertmanager: Option<&str>) -> Option<Self> {
+    /// One with the rules in a folder, an Alertmanager to tell, and a pace of its own.
+    pub(crate) fn alerting(
+        targets: &[Target],
+        rules: &Path,
+        alertmanager: Option<&str>,
+        pace: Pace,
+    ) -> Option<Self> {
         if Command::new("prometheus")
             .arg("--version")
             .stdout(Stdio::null())
@@ -62,7 +79,7 @@ impl Prometheus {
         }
         let folder = tempfile::tempdir().unwrap();
         let config = folder.path().join("prometheus.yml");
-        fs::write(&config, configuration(targets, rules, alertmanager)).unwrap();
+        fs::write(&config, configuration(targets, rules, alertmanager, pace)).unwrap();
         // Free a moment ago; nothing else on this machine looks for one just now.
         let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
         let child = Command::new("prometheus")
@@ -145,7 +162,8 @@ impl Drop for Prometheus {
 }
 
 /// One job for all, as the rules expect it.
-fn configuration(targets: &[Target], rules: &Path, alertmanager: Option<&str>) -> String {
+fn configuration(targets: &[Target], rules: &Path, alertmanager: Option<&str>, pace: Pace) -> String {
+    let Pace { scrape, evaluate } = pace;
     let (mut pages, mut lists, mut told) = (String::new(), String::new(), String::new());
     for target in targets {
         let _ = match target {
@@ -160,9 +178,10 @@ fn configuration(targets: &[Target], rules: &Path, alertmanager: Option<&str>) -
         );
     }
     format!(
-        "global: {{ scrape_interval: 1s, scrape_timeout: 1s, evaluation_interval: 1s }}\n\
+        "global: {{ scrape_interval: {scrape}s, scrape_timeout: {}s, evaluation_interval: {evaluate}s }}\n\
          rule_files: [ {}/*.yml ]\n{told}scrape_configs:\n\
          - job_name: rocewatch\n  static_configs: [ {{ targets: [ {pages} ] }} ]\n  http_sd_configs: [ {lists} ]\n",
+        scrape.min(10),
         rules.display()
     )
 }
