@@ -12,6 +12,8 @@ use rocewatch_core::units::MonoTime;
 /// A Prometheus that takes longer is as good as silent.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
+const NO_SAMPLE: &str = "the query has no sample: write 'or vector(0)' where none means zero";
+
 /// The thread that asks.
 pub struct Asker {
     questions: SyncSender<(Guard, MonoTime)>,
@@ -48,7 +50,8 @@ fn answer_all(asked: &Receiver<(Guard, MonoTime)>, inputs: &SyncSender<Input>) {
     }
 }
 
-/// The first sample of an instant query; a vector without samples is zero nodes, as PromQL's `count()` has it.
+/// The first sample of an instant query. A vector without samples is none, and no zero: nobody may be scraped any more, or
+/// the metric's name may be wrong.
 fn query(agent: &ureq::Agent, guard: &Guard) -> Result<u64, String> {
     let url = format!("{}/api/v1/query", guard.url.trim_end_matches('/'));
     let failed = |error: &dyn std::fmt::Display| format!("{url}: {error}");
@@ -64,7 +67,7 @@ fn first_sample(text: &str) -> Result<u64, String> {
         Some("scalar") => &data["result"],
         Some("vector") => match data["result"].get(0) {
             Some(first) => &first["value"],
-            None => return Ok(0),
+            None => return Err(NO_SAMPLE.into()),
         },
         _ => return Err("the answer is neither a vector nor a scalar".into()),
     };
@@ -88,7 +91,12 @@ mod tests {
             r#"{"status":"success","data":{"resultType":"vector","result":[{"metric":{},"value":[1,"3"]}]}}"#;
         assert_eq!(first_sample(vector), Ok(3));
         assert_eq!(first_sample(r#"{"data":{"resultType":"scalar","result":[1,"2.5"]}}"#), Ok(3));
-        assert_eq!(first_sample(r#"{"data":{"resultType":"vector","result":[]}}"#), Ok(0));
+    }
+
+    #[test]
+    fn an_answer_without_a_sample_is_no_agreement() {
+        let empty = r#"{"status":"success","data":{"resultType":"vector","result":[]}}"#;
+        assert_eq!(first_sample(empty), Err(NO_SAMPLE.into()));
     }
 
     #[test]

@@ -198,7 +198,7 @@ fn a_direction_goes_before_the_node_and_a_port_before_both() {
 #[test]
 fn a_guard_and_a_command_are_configured_by_their_texts() {
     let config = parse(
-        "[watchdog]\nguard_url = \"http://p:9090\"\nguard_query = \"count(x)\"\nguard_limit = 4\n\
+        "[watchdog]\nguard_url = \"http://p:9090\"\nguard_query = \"sum(x)\"\nguard_limit = 4\n\
          [watchdog.tx]\nactions = [\"exec\"]\n[actions.exec]\ncommand = [\"/bin/drain\", \"now\"]\ndisruption = \"none\"\n",
     );
     let guard = config.settings.guard.unwrap();
