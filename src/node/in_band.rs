@@ -69,7 +69,11 @@ impl InBand {
     }
 }
 
-/// Whether `link` is the bond or bridge of a device that is `reached`, or sits on top of one, as a VLAN does.
+/// How the kernel calls the datapath of Open vSwitch, and each port that is the switch's own.
+const SWITCH: Option<&str> = Some("openvswitch");
+
+/// Whether `link` is the bond or bridge of a device that is `reached`, or sits on top of one, as a VLAN does, or is a
+/// port of the switch that has one: nothing tells the kernel's switches apart, or which port leads where.
 fn is_above(link: &Link, reached: &BTreeSet<u32>, links: &[Link]) -> bool {
     let on_top =
         link.link_netns_id.is_none() && link.link_ifindex.is_some_and(|below| reached.contains(&below));
@@ -77,8 +81,10 @@ fn is_above(link: &Link, reached: &BTreeSet<u32>, links: &[Link]) -> bool {
         let slaves = links.iter().filter(|slave| slave.master_ifindex == Some(link.ifindex));
         slaves.into_iter().any(|slave| reached.contains(&slave.ifindex))
     };
+    let is_switch = |link: &Link| link.kind.as_deref() == SWITCH;
+    let switched = || links.iter().any(|other| is_switch(other) && reached.contains(&other.ifindex));
     // The two ends of a veth name each other; neither is on top.
-    (on_top && link.kind.as_deref() != Some("veth")) || master()
+    (on_top && link.kind.as_deref() != Some("veth")) || master() || (is_switch(link) && switched())
 }
 
 #[cfg(test)]
@@ -126,6 +132,21 @@ mod tests {
         let route = over(&[10]);
         assert_eq!([2, 3, 4].map(|port| route.holds(port, &links)), [true, true, false]);
         assert!(!over(&[4]).holds(2, &links));
+    }
+
+    #[test]
+    fn a_route_over_a_switchs_own_port_is_one_over_every_port_that_was_put_into_it() {
+        let links = [
+            link(2, None, Some(8), None),
+            link(3, None, None, None),
+            link(8, Some("openvswitch"), None, None),
+            link(9, Some("openvswitch"), None, None),
+            link(10, Some("vlan"), None, Some(9)),
+        ];
+        for route in [9, 10] {
+            assert_eq!([2, 3].map(|port| over(&[route]).holds(port, &links)), [true, false], "{route}");
+        }
+        assert!(!over(&[3]).holds(2, &links));
     }
 
     #[test]
