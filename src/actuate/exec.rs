@@ -1,5 +1,5 @@
 //! Runs the operator's command: no shell, the evidence on its standard input, ended after its time together with
-//! everything it has started, or when whoever waits for it ends.
+//! everything it has started, or when whoever waits for it ends. One that cannot be ended is not waited for.
 
 use std::fmt;
 use std::io::{Read, Write};
@@ -18,6 +18,8 @@ use crate::sys::oom;
 
 /// How often a running command is looked at.
 const LOOK: Duration = Duration::from_millis(20);
+/// A command that was killed dies at once, unless it hangs in the kernel; then nobody knows for how long.
+pub(super) const DEATH_MAX: Duration = Duration::from_secs(1);
 /// What is kept of a command's last words, in bytes: a few lines, and no page in an event.
 const TAIL_MAX: usize = 1024;
 /// Reads of its words in one look: a command that never ends to speak must not hold up the look at its time.
@@ -84,12 +86,12 @@ pub(super) fn run(call: &ExecCall, ended: Ended<'_>) -> Result<(), Failure> {
         drop(written);
     }
     let mut words = Words::of(child.stderr.take());
-    let outcome = wait(&mut child, call.timeout, ended, &mut words);
+    let outcome = wait(child, call.timeout, ended, &mut words);
     words.take();
     outcome.map_err(|what| Failure { what: format!("{program}: {what}"), tail: words.tail() })
 }
 
-fn wait(child: &mut Child, timeout: Duration, ended: Ended<'_>, words: &mut Words) -> Result<(), String> {
+fn wait(mut child: Child, timeout: Duration, ended: Ended<'_>, words: &mut Words) -> Result<(), String> {
     let began = clock::now();
     loop {
         words.take();
@@ -100,24 +102,49 @@ fn wait(child: &mut Child, timeout: Duration, ended: Ended<'_>, words: &mut Word
             Err(error) => return Err(error.to_string()),
         }
         if let Some(why) = ended() {
-            end(child);
-            return Err(format!("ended {why}"));
+            return Err(format!("{} {why}", end(child)));
         }
         if clock::now().since(began) >= timeout {
-            end(child);
-            return Err(format!("ended after {} ms", timeout.as_millis()));
+            return Err(format!("{} after {} ms", end(child), timeout.as_millis()));
         }
         thread::sleep(LOOK);
     }
 }
 
-/// Ends a command that runs, with all it has started. It has not been waited for, so its number is still its own.
-fn end(child: &mut Child) {
+/// Ends a command that runs, with all it has started; how that went. It has not been waited for, so its number is still
+/// its own.
+fn end(mut child: Child) -> &'static str {
     let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     if group.is_none_or(|group| kill_process_group(group, Signal::KILL).is_err()) {
         let _ = child.kill();
     }
-    let _ = child.wait();
+    match await_death(child, DEATH_MAX) {
+        Death::Seen => "ended",
+        Death::Awaited => "could not be ended",
+    }
+}
+
+/// What became of a command that was killed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Death {
+    /// It is dead.
+    Seen,
+    /// It hangs in the kernel, as on a file system that does not answer. A thread waits for it.
+    Awaited,
+}
+
+/// Waits for the end of a command that was killed, and no longer than `patience`: orders and jobs wait behind it.
+fn await_death(mut child: Child, patience: Duration) -> Death {
+    let began = clock::now();
+    while let Ok(None) = child.try_wait() {
+        if clock::now().since(began) >= patience {
+            // Without the thread it stays in the list of processes, until this one ends.
+            let _ = thread::Builder::new().name("exec-reaper".into()).spawn(move || child.wait());
+            return Death::Awaited;
+        }
+        thread::sleep(LOOK);
+    }
+    Death::Seen
 }
 
 /// What a command says on standard error. Whoever holds the other end of the pipe, nobody waits for it.
@@ -157,7 +184,7 @@ impl Words {
 #[cfg(test)]
 mod tests {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
-    use rustix::process::{PidfdFlags, pidfd_open};
+    use rustix::process::{PidfdFlags, kill_process, pidfd_open, test_kill_process};
 
     use super::*;
 
@@ -181,6 +208,21 @@ mod tests {
     fn a_command_that_takes_too_long_is_ended() {
         let error = run(&call(&["sleep", "60"], 50, ""), &NEVER).unwrap_err();
         assert_eq!(error.to_string(), "sleep: ended after 50 ms");
+    }
+
+    #[test]
+    fn a_command_that_does_not_die_holds_nothing_up_and_is_waited_for_all_the_same() {
+        // No test can have a process hang in the kernel: this one was simply not killed.
+        let child = Command::new("sleep").arg("60").spawn().unwrap();
+        let pid = Pid::from_raw(child.id() as i32).unwrap();
+        assert_eq!(await_death(child, Duration::from_millis(30)), Death::Awaited);
+        kill_process(pid, Signal::KILL).unwrap();
+        let began = clock::now();
+        // A process that was waited for has no number any more.
+        while test_kill_process(pid).is_ok() {
+            assert!(clock::now().since(began) < Duration::from_secs(30), "nobody waits for it");
+            thread::sleep(LOOK);
+        }
     }
 
     #[test]

@@ -25,10 +25,13 @@ use serde::{Deserialize, Serialize};
 
 use folder::{Folder, FolderError};
 
+use super::exec::DEATH_MAX;
+
 /// The format written and read by this version.
 const FORMAT: u32 = 1;
-/// From its deadline on a command is ended, and that has to be told: so much longer the agent waits.
-const GRACE: Duration = Duration::from_millis(500);
+/// From its deadline on a command is ended, which may take [`DEATH_MAX`], and that has to be told: so much longer the agent
+/// waits.
+const GRACE: Duration = DEATH_MAX.saturating_add(Duration::from_millis(500));
 
 /// A spool as the agent knows it.
 #[derive(Debug)]
