@@ -144,11 +144,12 @@ impl Runtime {
         if let Input::Reading(reading) = input {
             self.with_poller(reading.port, |poller| poller.give_back(reading.values));
         }
+        let mut refused = Vec::new();
         for effect in effects {
             match effect {
                 Effect::Act(order) => {
                     let (durable, revision) = (self.engine.durable(), self.engine.durable_revision());
-                    self.outlets.actuator.carry_out(*order, durable, revision);
+                    refused.extend(self.outlets.actuator.carry_out(*order, durable, revision).err());
                 }
                 Effect::Withdraw(action, veto) => {
                     self.outlets.actuator.withdraw(action, &format!("withdrawn: {}", veto_words(veto)));
@@ -162,6 +163,10 @@ impl Runtime {
                 }
                 Effect::AskGuard => self.ask_guard(now),
             }
+        }
+        // An order that failed at once is tried again after a wait: this comes to an end.
+        for ended in refused {
+            self.take(now, Input::Outcome(ended));
         }
     }
 

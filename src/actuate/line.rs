@@ -72,7 +72,7 @@ impl Line {
     /// Does what is waiting, and what comes meanwhile.
     pub(super) fn work_off(&self) {
         while let Some((station, job)) = self.next() {
-            // One that panics has told so itself, and keeps nobody from taking back what is owed.
+            // A fault of one keeps nobody from taking back what is owed.
             let _ = catch_unwind(AssertUnwindSafe(|| job(&station)));
         }
     }

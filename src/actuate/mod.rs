@@ -15,6 +15,7 @@ pub use spool::{WorkerError, work as work_off};
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -143,11 +144,16 @@ impl Actuator {
 
     /// Carries out an order, after those about the same device that came before, and reports to the engine. `durable` is
     /// what the journal has to hold before anything is changed.
-    pub fn carry_out(&self, order: Order, durable: Durable, revision: u64) {
+    ///
+    /// # Errors
+    /// There is no thread for it: what the engine has to be told, by the caller, who must not wait for room in the
+    /// engine's queue.
+    pub fn carry_out(&self, order: Order, durable: Durable, revision: u64) -> Result<(), Ended> {
         let (port, action, kind) = match &order {
             Order::Do(plan) => (plan.port, plan.id, OrderKind::Do),
             Order::Undo(undo) => (undo.port, undo.id, OrderKind::Undo),
         };
+        let interrupted = interrupted(&order);
         let (journal, inputs, hook) = (Arc::clone(&self.journal), self.inputs.clone(), self.hook.clone());
         let plans = Arc::clone(&self.plans);
         if matches!(kind, OrderKind::Do) {
@@ -168,29 +174,27 @@ impl Actuator {
             Some(line) => {
                 let job: Job = Box::new(move |station| {
                     let withdrawn = || locked(&plans).get(&action).cloned().flatten();
-                    tell(carry_out(station, order, (&journal, &durable, revision), &hook, &withdrawn));
+                    let done = catch_unwind(AssertUnwindSafe(|| {
+                        carry_out(station, order, (&journal, &durable, revision), &hook, &withdrawn)
+                    }));
+                    tell(done.unwrap_or(interrupted));
                 });
                 if is_command {
                     Box::new(move || job(&line.station()))
                 } else {
                     match line.push(job) {
                         Next::WorkOff => Box::new(move || line.work_off()),
-                        Next::Nothing => return,
+                        Next::Nothing => return Ok(()),
                     }
                 }
             }
             None => Box::new(move || tell(failed(kind, "the port cannot be reached"))),
         };
-        if let Err(error) = thread::Builder::new().name(format!("act-{}", port.0)).spawn(work) {
+        thread::Builder::new().name(format!("act-{}", port.0)).spawn(work).map(drop).map_err(|error| {
             line.iter().filter(|_| !is_command).for_each(|line| line.give_up());
             locked(&self.plans).remove(&action);
-            // The engine must not wait for room in its own queue; it has just taken something out of it.
-            let report = failed(kind, &format!("no thread: {error}"));
-            let outcome = Input::Outcome(Ended { action, report });
-            if self.inputs.try_send(outcome).is_err() {
-                tracing::error!(action = action.0, %error, "no thread for an order, and no room to say so");
-            }
-        }
+            Ended { action, report: failed(kind, &format!("no thread: {error}")) }
+        })
     }
 }
 
@@ -221,6 +225,19 @@ fn failed(kind: OrderKind, reason: &str) -> Report {
         OrderKind::Do => Outcome::Acted { result: ActionResult::Failed, put_back: PutBack::NotNeeded },
     };
     Report::new(outcome, Some(reason.to_owned()))
+}
+
+/// The outcome of an order that a fault of our own has interrupted: nobody knows how far it came, so that everything it may
+/// have changed stays owed.
+fn interrupted(order: &Order) -> Report {
+    let outcome = match order {
+        Order::Undo(_) => Outcome::Undone(UndoResult::Failed),
+        Order::Do(plan) => {
+            let put_back = if plan.undo.is_empty() { PutBack::NotNeeded } else { PutBack::Failed };
+            Outcome::Acted { result: ActionResult::Failed, put_back }
+        }
+    };
+    Report::new(outcome, Some("a fault of the agent's own has interrupted it".into()))
 }
 
 fn carry_out(
@@ -313,7 +330,7 @@ impl Station {
 mod tests {
     use std::sync::mpsc::{Receiver, sync_channel};
 
-    use rocewatch_core::action::{ActionKind, Disruption, ExecCall, Plan, Purpose};
+    use rocewatch_core::action::{ActionKind, Disruption, ExecCall, Plan, Purpose, Undo, UndoOp};
     use rocewatch_core::ids::ActionId;
     use rocewatch_core::units::PriorityMask;
 
@@ -325,6 +342,19 @@ mod tests {
 
     /// A port whose mask can be switched.
     struct Mask(Mutex<PriorityMask>);
+
+    /// A port at which everything that is set ends in a fault of ours.
+    struct Faulty;
+
+    impl Machine for Faulty {
+        fn config(&self, _about: &[Op]) -> Result<PortConfig, String> {
+            Ok(PortConfig { pfc: Some(THREE), ..PortConfig::default() })
+        }
+
+        fn apply(&self, op: &Op) -> Result<(), String> {
+            panic!("{op}")
+        }
+    }
 
     impl Machine for Mask {
         fn config(&self, _about: &[Op]) -> Result<PortConfig, String> {
@@ -403,10 +433,14 @@ mod tests {
         /// Gives an order that waits for the one before it, and withdraws it meanwhile; what is reported.
         fn withdrawn_in_line(&self, order: Order) -> Report {
             let line = self.busy_line();
-            self.actuator.carry_out(order, Durable::default(), 0);
+            self.order(order);
             self.actuator.withdraw(ActionId(7), "maintenance");
             line.work_off();
             self.reported()
+        }
+
+        fn order(&self, order: Order) {
+            self.actuator.carry_out(order, Durable::default(), 0).unwrap();
         }
 
         fn reported(&self) -> Report {
@@ -434,9 +468,24 @@ mod tests {
         let call =
             ExecCall { command: vec!["true".into()], timeout: Duration::from_secs(10), stdin: String::new() };
         let command = Plan { kind: ActionKind::Exec, ops: vec![Op::Exec(call)], undo: Vec::new(), ..plan() };
-        bench.actuator.carry_out(Order::Do(command), Durable::default(), 0);
+        bench.order(Order::Do(command));
         let Outcome::Acted { result, .. } = bench.reported().outcome else { panic!("it was a plan") };
         assert!(matches!(result, ActionResult::Ok | ActionResult::Unproven), "{result:?}");
+    }
+
+    #[test]
+    fn an_order_that_a_fault_of_ours_interrupts_is_reported_and_what_it_may_have_changed_stays_owed() {
+        let bench = bench(THREE);
+        let source: Option<Box<dyn Source>> = Some(Box::new(NoCounters));
+        bench.actuator.add(PORT, Station { machine: Arc::new(Faulty), source, driver: "mlx5_core".into() });
+        bench.order(Order::Do(plan()));
+        let owed = Outcome::Acted { result: ActionResult::Failed, put_back: PutBack::Failed };
+        assert_eq!(bench.reported().outcome, owed);
+        let done = Op::PfcDisable(THREE);
+        let undo = Undo { ops: vec![UndoOp { done: Op::PfcEnable(THREE), op: done }], ..plan().as_undo() };
+        bench.order(Order::Undo(undo));
+        assert_eq!(bench.reported().outcome, Outcome::Undone(UndoResult::Failed));
+        assert!(locked(&bench.actuator.plans).is_empty());
     }
 
     #[test]

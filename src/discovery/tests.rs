@@ -156,7 +156,7 @@ fn undone(discovery: &Discovery, taken: &Receiver<Input>, port: PortKey) -> Outc
         ops: vec![UndoOp { done: Op::LinkDown, op: Op::LinkUp }],
         headroom: None,
     };
-    discovery.reach.actuator.carry_out(Order::Undo(undo), Durable::default(), 1);
+    discovery.reach.actuator.carry_out(Order::Undo(undo), Durable::default(), 1).unwrap();
     let ended = taken.iter().find_map(|input| {
         let Input::Outcome(ended) = input else { return None };
         Some(ended.report.outcome)
