@@ -272,7 +272,12 @@ fn any_port_name() -> impl Strategy<Value = PortName> {
 
 fn any_durable() -> impl Strategy<Value = Durable> {
     let spent = (any_port_name(), any_time()).prop_map(|(port, at)| Spent { port, at });
-    let owed = (any_port_name(), any_undo()).prop_map(|(port, undo)| Owed { port, ifindex: None, undo });
+    let owed = (any_port_name(), any_undo()).prop_map(|(port, undo)| Owed {
+        port,
+        ifindex: None,
+        sysfs_inode: None,
+        undo,
+    });
     let locked = any_time().prop_map(|until| Locked { until, reason: LockReason::Relapses, storm: None });
     let queue = (
         any_port_name(),

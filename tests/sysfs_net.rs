@@ -40,6 +40,19 @@ fn a_port_has_speed_address_and_numa_node() {
 }
 
 #[test]
+fn a_device_keeps_the_inode_of_its_folder_when_it_is_renamed() {
+    let root = tempfile::tempdir().unwrap();
+    add_pci_port(root.path(), "0000:3b:00.0", "eth0", "400000\n");
+    add_pci_port(root.path(), "0000:5e:00.0", "eth1", "400000\n");
+    let (sysfs, net) = (SysfsNet::new(root.path()), root.path().join("class/net"));
+    let inode = |netdev| sysfs.inode(name(netdev));
+    let before = inode("eth0");
+    assert!(before.is_some() && before != inode("eth1"));
+    fs::rename(net.join("eth0"), net.join("rail0")).unwrap();
+    assert_eq!((inode("rail0"), inode("eth0")), (before, None));
+}
+
+#[test]
 fn a_virtual_function_names_its_physical_one() {
     let root = tempfile::tempdir().unwrap();
     add_pci_port(root.path(), "0000:3b:00.2", "ens1f0v0", "100000\n");

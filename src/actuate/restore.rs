@@ -171,7 +171,7 @@ mod tests {
             headroom: None,
         };
         let port = PortName { netdev: netdev.into(), pci_address: ADDRESS.into() };
-        Durable { owed: vec![Owed { port, ifindex: Some(7), undo }], ..Durable::default() }
+        Durable { owed: vec![Owed { port, ifindex: Some(7), sysfs_inode: None, undo }], ..Durable::default() }
     }
 
     /// How it ended, the mask after it, and what the next start would find owed.

@@ -1,6 +1,8 @@
 //! What outlives a restart of the agent, so that a crash loop resets nothing: undos that are owed, spent budget,
 //! hold-offs, storms of the lock window, locks and open storms. Ports are named, since their keys are not kept.
 
+use std::num::NonZeroU64;
+
 use serde::{Deserialize, Serialize};
 
 use crate::action::Undo;
@@ -39,16 +41,30 @@ pub struct Owed {
     /// The kernel's number of its device, where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ifindex: Option<u32>,
+    /// The inode of its folder in sysfs, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sysfs_inode: Option<NonZeroU64>,
     /// What is to be taken back.
     pub undo: Undo,
 }
 
 impl Owed {
-    /// Whether it is owed to a device with another number than `identity` has: one that was taken away and came back is
-    /// a new one, and nothing was changed there.
+    /// What `undo` owes to the device that is `identity` now.
     #[must_use]
-    pub fn is_of_another_device(&self, identity: &PortIdentity) -> bool {
-        self.ifindex.zip(identity.ifindex).is_some_and(|(then, now)| then != now)
+    pub fn to(identity: &PortIdentity, undo: Undo) -> Self {
+        let PortIdentity { ifindex, sysfs_inode, .. } = *identity;
+        Self { port: PortName::of(identity), ifindex, sysfs_inode, undo }
+    }
+
+    /// Whether it is owed to the very device that is `identity` now; `None` if nobody can tell. One that was taken away and
+    /// added anew is a new one, and nothing was changed there. The folder in sysfs tells (`netdev_register_kobject`; a
+    /// rename and a move between namespaces keep it). Where it is not known, the number does: a device that comes back
+    /// from a container with another one then looks new.
+    #[must_use]
+    pub fn is_of(&self, identity: &PortIdentity) -> Option<bool> {
+        let inodes = self.sysfs_inode.zip(identity.sysfs_inode);
+        let numbers = || self.ifindex.zip(identity.ifindex);
+        inodes.map(|(then, now)| then == now).or_else(|| numbers().map(|(then, now)| then == now))
     }
 }
 
@@ -63,20 +79,20 @@ pub struct Claimed {
 
 impl Durable {
     /// Takes out what concerns the port `identity`, also under the name that it bore before; `present` are all ports
-    /// there are. Where the kernel's number is known on both sides it decides, for several ports may stand at one
-    /// address and exchange their names. Else a name that another port bears is no name of before.
+    /// there are. Where the kernel tells devices apart that decides, for several ports may stand at one address and
+    /// exchange their names. Else a name that another port bears is no name of before.
     pub fn take_owed(&mut self, identity: &PortIdentity, present: &[PortIdentity]) -> Claimed {
         let name = PortName::of(identity);
         let mut claimed = Claimed::default();
         for owed in std::mem::take(&mut self.owed) {
             let (is_named, is_renamed) = (owed.port == name, owed.port.is_renamed(&name));
-            let is_own = match owed.ifindex.zip(identity.ifindex) {
-                Some((then, now)) => then == now && (is_named || is_renamed),
+            let is_own = match owed.is_of(identity) {
+                Some(is_same) => is_same && (is_named || is_renamed),
                 None => {
                     is_named || (is_renamed && !present.iter().any(|port| PortName::of(port) == owed.port))
                 }
             };
-            let is_there = || present.iter().any(|port| port.ifindex == owed.ifindex);
+            let is_there = || present.iter().any(|port| owed.is_of(port) == Some(true));
             let left = if is_own {
                 &mut claimed.own
             } else if is_named && !is_there() {
@@ -175,7 +191,7 @@ mod tests {
             ops: Vec::new(),
             headroom: None,
         };
-        let owed = Owed { port: PortName::of(owed), ifindex: owed.ifindex, undo };
+        let owed = Owed::to(owed, undo);
         let mut durable = Durable { owed: vec![owed], ..Durable::default() };
         let Claimed { own, lapsed } =
             durable.take_owed(claimant, &[std::slice::from_ref(claimant), others].concat());
@@ -192,6 +208,23 @@ mod tests {
         assert_eq!(claimed(&owed, &renamed, std::slice::from_ref(&took_the_name)), (1, 0, 0));
         assert_eq!(claimed(&owed, &took_the_name, &[renamed]), (0, 0, 1), "its own device is there");
         assert_eq!(claimed(&owed, &took_the_name, &[]), (0, 1, 0));
+    }
+
+    #[test]
+    fn a_device_that_comes_back_is_known_by_its_folder_in_sysfs_whatever_its_number() {
+        let with = |netdev: &str, ifindex, inode| PortIdentity {
+            sysfs_inode: NonZeroU64::new(inode),
+            ..port(netdev, Some(ifindex))
+        };
+        let owed = with("eth0", 7, 700);
+        assert_eq!(claimed(&owed, &with("eth0", 12, 700), &[]), (1, 0, 0));
+        assert_eq!(claimed(&owed, &with("net1", 12, 700), &[with("eth1", 7, 800)]), (1, 0, 0));
+        assert_eq!(claimed(&owed, &with("eth0", 7, 701), &[]), (0, 1, 0), "it was added anew");
+        assert_eq!(
+            claimed(&owed, &port("eth0", Some(12)), &[]),
+            (0, 1, 0),
+            "nobody can tell but by the number"
+        );
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Names of the things watched. Strings stay at the edge; the decision path works with the dense keys.
 
+use std::num::NonZeroU64;
+
 use serde::{Deserialize, Serialize};
 
 /// A port of this node, numbered in order of arrival and never reused while the agent runs: a device that
@@ -47,7 +49,10 @@ pub struct PortIdentity {
     /// NUMA node of the device, where the kernel tells.
     #[serde(default)]
     pub numa_node: Option<u32>,
-    /// The kernel's number of the network device, which a device that comes back does not get again.
+    /// The kernel's number of the network device. One that was lent to a container can have another afterwards.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ifindex: Option<u32>,
+    /// The inode of the device's folder in sysfs, which it keeps for its life, whatever it is called and wherever it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sysfs_inode: Option<NonZeroU64>,
 }

@@ -97,6 +97,7 @@ impl Port {
             pci_address: format!("0000:{:02x}:00.0", 0x3b + plane * 0x20),
             numa_node: Some(plane as u32),
             ifindex: Some(number),
+            sysfs_inode: None,
         };
         Self {
             key: PortKey(plane as u16),

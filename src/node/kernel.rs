@@ -189,6 +189,7 @@ impl Node for KernelNode {
             pci_address: address.unwrap_or_default(),
             numa_node: self.sysfs.numa_node(name),
             ifindex: Some(ifindex_of(seen)),
+            sysfs_inode: self.sysfs.inode(name),
             ..PortIdentity::default()
         }
     }

@@ -4,6 +4,8 @@
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::Read;
+use std::num::NonZeroU64;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags};
@@ -56,6 +58,13 @@ impl SysfsNet {
     #[must_use]
     pub fn numa_node(&self, netdev: NetdevName) -> Option<u32> {
         self.number(netdev, "device/numa_node")
+    }
+
+    /// The inode of `netdev`'s folder, which no other device of this boot gets: kernfs numbers what it holds, and a rename and
+    /// a move between namespaces keep the folder.
+    #[must_use]
+    pub fn inode(&self, netdev: NetdevName) -> Option<NonZeroU64> {
+        NonZeroU64::new(fs::metadata(self.class_net.join(netdev.as_str())).ok()?.ino())
     }
 
     /// How often `netdev`'s carrier has come or gone. Takes no lock, unlike other facts about a link.

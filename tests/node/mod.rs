@@ -167,6 +167,7 @@ pub(crate) fn identity(driver: &str, device: &str, index: usize) -> PortIdentity
         pci_address: format!("0000:{index:02x}:00.0"),
         numa_node: Some(0),
         ifindex: None,
+        sysfs_inode: None,
     }
 }
 

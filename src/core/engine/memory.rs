@@ -17,11 +17,10 @@ impl Engine {
     /// What the journal has to hold now, also for ports that have not appeared yet.
     #[must_use]
     pub fn durable(&self) -> Durable {
-        let owed = self.actions.values().filter_map(|action| {
-            let port = self.ports.get(&action.port)?;
-            let name = PortName::of(&port.identity);
-            Some(Owed { port: name, ifindex: port.identity.ifindex, undo: action.owed()? })
-        });
+        let owed = self
+            .actions
+            .values()
+            .filter_map(|action| Some(Owed::to(&self.ports.get(&action.port)?.identity, action.owed()?)));
         let queues = self.ports.values().flat_map(|port| {
             let name = PortName::of(&port.identity);
             port.queues.iter().map(move |queue| QueueMemory {
@@ -94,7 +93,7 @@ impl Engine {
         let Some(identity) = self.ports.get(&key).map(|port| &port.identity) else { return };
         let after = PortName::of(identity);
         let kept = &mut self.unclaimed;
-        let of_others = kept.owed.iter().filter(|owed| owed.is_of_another_device(identity));
+        let of_others = kept.owed.iter().filter(|owed| owed.is_of(identity) == Some(false));
         let names = self.ports.values().map(|port| PortName::of(&port.identity));
         let names = names.chain(of_others.map(|owed| owed.port.clone())).collect::<Vec<_>>();
         let spent = self.spent.iter_mut().map(|(port, _)| port);
@@ -113,10 +112,10 @@ impl Engine {
     }
 
     /// A device that is gone takes everything along but what is owed to it: it may only have been lent to a container.
-    /// Which device it was is known by the kernel's number; without one, nothing could tell it from another.
+    /// Which device it was the kernel tells; where it tells of none, nothing could tell it from another.
     pub(super) fn gone(&mut self, key: PortKey, now: MonoTime) {
         let Some(port) = self.ports.get(&key) else { return };
-        let (name, ifindex) = (PortName::of(&port.identity), port.identity.ifindex);
+        let identity = port.identity.clone();
         for index in 0..port.queues.len() {
             if self.ports[&key].queues[index].phase.open_storm().is_some() {
                 self.close_storm(key, index, EndReason::Gone, now);
@@ -125,11 +124,11 @@ impl Engine {
         let owing = self.actions.values().filter(|action| action.port == key).map(|action| action.id);
         for action in owing.collect::<Vec<_>>() {
             let undo = self.actions.remove(&action).and_then(|action| action.owed());
-            let Some(undo) = undo.filter(|_| ifindex.is_some()) else {
+            let Some(undo) = undo.filter(|_| identity.ifindex.is_some()) else {
                 self.emit_port(now, key, EventKind::UndoDropped { action });
                 continue;
             };
-            self.unclaimed.owed.push(Owed { port: name.clone(), ifindex, undo });
+            self.unclaimed.owed.push(Owed::to(&identity, undo));
             self.emit_port(now, key, EventKind::UndoWaits { action });
         }
         self.emit_port(now, key, EventKind::PortRemoved);

@@ -115,6 +115,7 @@ impl SimPort {
             pci_address: self.pci_address.clone(),
             numa_node: Some(0),
             ifindex: Some(self.device),
+            sysfs_inode: None,
         }
     }
 

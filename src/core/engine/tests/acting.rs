@@ -1,5 +1,7 @@
 //! What is done, what is refused, and how it is taken back.
 
+use std::num::NonZeroU64;
+
 use super::*;
 use crate::action::{ActionResult, Op, UndoResult};
 use crate::input::{GuardAnswer, Maintenance, PortHealth, PortPause};
@@ -429,9 +431,13 @@ fn a_port_that_is_told_of_after_its_default_route_keeps_its_link() {
 
 #[test]
 fn a_device_that_comes_back_the_same_is_undone_and_another_one_is_not() {
-    for (ifindex, orders, left) in [(7, 1, 1), (8, 0, 0)] {
+    let same = [(7, 0), (7, 70), (8, 70)];
+    let another = [(8, 0), (7, 71), (8, 71)];
+    let cases = same.map(|at| (at, 1, 1)).into_iter().chain(another.map(|at| (at, 0, 0)));
+    for ((ifindex, inode), orders, left) in cases {
         let mut bench = gentle(acting(&[ActionKind::PfcOff]));
-        bench.engine.ports.get_mut(&PORT).unwrap().identity.ifindex = Some(7);
+        let before = &mut bench.engine.ports.get_mut(&PORT).unwrap().identity;
+        (before.ifindex, before.sysfs_inode) = (Some(7), NonZeroU64::new(70));
         storm(&mut bench);
         let id = only_plan(&bench).id;
         bench.succeed(id);
@@ -443,6 +449,7 @@ fn a_device_that_comes_back_the_same_is_undone_and_another_one_is_not() {
             netdev: "eth0".into(),
             driver: "mlx5_core".into(),
             ifindex: Some(ifindex),
+            sysfs_inode: NonZeroU64::new(inode),
             ..PortIdentity::default()
         };
         bench.tell(Input::Bound(BoundPort {
@@ -453,7 +460,8 @@ fn a_device_that_comes_back_the_same_is_undone_and_another_one_is_not() {
             actions: ActionKind::ALL.to_vec(),
             unsupported: Vec::new(),
         }));
-        assert_eq!((bench.orders.len(), bench.engine.durable().owed.len()), (orders, left), "{ifindex}");
+        let found = (bench.orders.len(), bench.engine.durable().owed.len());
+        assert_eq!(found, (orders, left), "{ifindex} {inode}");
     }
 }
 
