@@ -4,13 +4,13 @@ use crate::action::Disruption;
 use crate::durable::{Claimed, Durable, Owed, PortName, QueueMemory, Spent};
 use crate::event::{EventKind, PhaseName};
 use crate::ids::{ActionId, PortKey};
-use crate::input::JournalState;
+use crate::input::{Effect, JournalState};
 use crate::phase::{EndReason, Locked, Phase, Undoing};
-use crate::policy::BUDGET_WINDOW;
+use crate::policy::{BUDGET_WINDOW, Veto};
 use crate::units::MonoTime;
 
 use super::Engine;
-use super::actions::Action;
+use super::actions::{Action, Stage};
 use super::queue::Resumption;
 
 impl Engine {
@@ -122,14 +122,18 @@ impl Engine {
             }
         }
         let owing = self.actions.values().filter(|action| action.port == key).map(|action| action.id);
-        for action in owing.collect::<Vec<_>>() {
-            let undo = self.actions.remove(&action).and_then(|action| action.owed());
-            let Some(undo) = undo.filter(|_| identity.ifindex.is_some()) else {
-                self.emit_port(now, key, EventKind::UndoDropped { action });
+        for id in owing.collect::<Vec<_>>() {
+            let Some(action) = self.actions.remove(&id) else { continue };
+            if action.stage == Stage::Begun {
+                // If its device is back before it begins, what it changes then would be owed by nobody.
+                self.out.push(Effect::Withdraw(id, Veto::StaleData));
+            }
+            let Some(undo) = action.owed().filter(|_| identity.ifindex.is_some()) else {
+                self.emit_port(now, key, EventKind::UndoDropped { action: id });
                 continue;
             };
             self.unclaimed.owed.push(Owed::to(&identity, undo));
-            self.emit_port(now, key, EventKind::UndoWaits { action });
+            self.emit_port(now, key, EventKind::UndoWaits { action: id });
         }
         self.emit_port(now, key, EventKind::PortRemoved);
         self.ports.remove(&key);

@@ -59,6 +59,17 @@ fn maintenance_of_the_port_or_of_all_withdraws_what_has_not_begun() {
 }
 
 #[test]
+fn what_has_not_begun_when_its_device_goes_is_withdrawn_and_once() {
+    let (mut bench, id) = ordered();
+    bench.tell(Input::Gone(PORT));
+    assert_eq!(bench.withdrawn, [(id, Veto::StaleData)]);
+    let (mut bench, id) = ordered();
+    bench.succeed(id);
+    bench.tell(Input::Gone(PORT));
+    assert_eq!(bench.withdrawn, [], "it is done");
+}
+
+#[test]
 fn a_test_needs_maintenance_and_is_not_withdrawn_by_it() {
     let mut bench = gentle();
     maintain(&mut bench, Some(PORT));
