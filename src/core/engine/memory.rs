@@ -128,10 +128,11 @@ impl Engine {
                 // If its device is back before it begins, what it changes then would be owed by nobody.
                 self.out.push(Effect::Withdraw(id, Veto::StaleData));
             }
-            let Some(undo) = action.owed().filter(|_| identity.ifindex.is_some()) else {
+            let Some(undo) = action.owed() else { continue };
+            if identity.ifindex.is_none() {
                 self.emit_port(now, key, EventKind::UndoDropped { action: id });
                 continue;
-            };
+            }
             self.unclaimed.owed.push(Owed::to(&identity, undo));
             self.emit_port(now, key, EventKind::UndoWaits { action: id });
         }

@@ -7,6 +7,7 @@ use crate::action::{ActionResult, Op, UndoResult};
 use crate::input::{GuardAnswer, Maintenance, PortHealth, PortPause};
 use crate::phase::Class;
 use crate::policy::Veto;
+use crate::settings::ExecSettings;
 use crate::units::Priority;
 
 fn storm(bench: &mut Bench) {
@@ -462,6 +463,21 @@ fn a_device_that_comes_back_the_same_is_undone_and_another_one_is_not() {
         }));
         let found = (bench.orders.len(), bench.engine.durable().owed.len());
         assert_eq!(found, (orders, left), "{ifindex} {inode}");
+    }
+}
+
+#[test]
+fn an_action_that_owes_nothing_when_its_device_goes_drops_no_undo() {
+    for (kind, dropped) in [(ActionKind::Exec, 0), (ActionKind::PfcOff, 1)] {
+        let (command, timeout, disruption) = (vec!["drain".into()], Duration::from_secs(1), Disruption::None);
+        let exec = Some(ExecSettings { command, timeout, disruption });
+        let mut bench = gentle(Settings { exec, ..acting(&[kind]) });
+        storm(&mut bench);
+        let id = only_plan(&bench).id;
+        bench.succeed(id);
+        bench.tell(Input::Gone(PORT));
+        let told = |event: &&Event| matches!(event.kind, EventKind::UndoDropped { .. });
+        assert_eq!(bench.events.iter().filter(told).count(), dropped, "{kind}");
     }
 }
 
