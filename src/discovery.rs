@@ -272,8 +272,8 @@ impl Discovery {
     }
 
     fn arrive_as(&mut self, port: PortKey, id: u64, seen: Seen, rdma: Option<RdmaName>) {
-        let source = self.source(&seen);
-        let role = self.start(port, &seen, rdma.as_ref(), source);
+        let counters = self.counters(&seen);
+        let role = self.start(port, &seen, rdma.as_ref(), counters);
         let facts = self.facts(port, &seen);
         self.known.insert(id, Known { port, seen, rdma, facts, role });
     }
@@ -288,8 +288,8 @@ impl Discovery {
             Topic::ALL.iter().for_each(|topic| facts.ask_again(*topic));
         }
         known.rdma = rdma.clone();
-        let source = self.source(&seen);
-        let role = self.start(port, &seen, rdma.as_ref(), source);
+        let counters = self.counters(&seen);
+        let role = self.start(port, &seen, rdma.as_ref(), counters);
         if let Some(known) = self.known.get_mut(&id) {
             known.role = role;
         }

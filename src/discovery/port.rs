@@ -12,11 +12,18 @@ use rocewatch_core::units::MonoTime;
 use super::{Discovery, Known, Reach, Role};
 use crate::actuate::Station;
 use crate::clock;
-use crate::node::{Offer, Seen, Support};
+use crate::node::{NodeError, Offer, Seen, Support};
 use crate::sources::{Facts, FactsReach, Poller, RawTap, RdmaName, Source};
 
 /// From one attempt to reach counters that could not be reached to the next.
 const SOURCE_AGAIN: Duration = Duration::from_secs(10);
+
+/// The counters of one port, for each who reads them: the poller may hang in its own. One without the other would be a port
+/// that is watched and can never be acted on.
+pub(super) struct Handles {
+    poller: Box<dyn Source>,
+    actuator: Box<dyn Source>,
+}
 
 impl Discovery {
     /// Forgets a device that is gone, or to which nothing is owed.
@@ -65,21 +72,20 @@ impl Discovery {
         self.arrive_as(port, id, seen, rdma);
     }
 
-    /// Starts to be able to act on a port, and to read it if it can be read by `source`.
+    /// Starts to be able to act on a port, and to read it if there are handles for that.
     pub(super) fn start(
         &mut self,
         port: PortKey,
         seen: &Seen,
         rdma: Option<&RdmaName>,
-        source: Option<Box<dyn Source>>,
+        handles: Option<Handles>,
     ) -> Role {
         let mut identity = self.node.identity(seen);
         if let Some(RdmaName { device, port, link_layer }) = rdma.cloned() {
             (identity.device, identity.port, identity.link_layer) = (device, port, link_layer);
         }
         self.note_stats(port, seen);
-        // Another one than the poller's, which may hang in it.
-        let own = source.as_ref().and_then(|_| self.node.source(seen).ok().flatten());
+        let (source, own) = handles.map(|Handles { poller, actuator }| (poller, actuator)).unzip();
         let (machine, driver) = (self.node.machine(seen), identity.driver.clone());
         self.reach.actuator.add(port, Station { machine, source: own, driver });
         let Some(source) = source else {
@@ -114,10 +120,10 @@ impl Discovery {
         for id in due.collect::<Vec<_>>() {
             let Some(Known { port, seen, rdma, .. }) = self.known.get(&id) else { continue };
             let (port, seen, rdma) = (*port, seen.clone(), rdma.clone());
-            let role = match self.node.source(&seen) {
-                Ok(Some(source)) => {
+            let role = match self.handles(&seen) {
+                Ok(Some(handles)) => {
                     tracing::info!(netdev = seen.netdev, "the counters of a port can be read now");
-                    self.start(port, &seen, rdma.as_ref(), Some(source))
+                    self.start(port, &seen, rdma.as_ref(), Some(handles))
                 }
                 Ok(None) | Err(_) => Role::Unreadable(now + SOURCE_AGAIN),
             };
@@ -128,11 +134,16 @@ impl Discovery {
     }
 
     /// The counters of a device that is new, or called otherwise.
-    pub(super) fn source(&mut self, seen: &Seen) -> Option<Box<dyn Source>> {
-        self.node.source(seen).unwrap_or_else(|error| {
+    pub(super) fn counters(&mut self, seen: &Seen) -> Option<Handles> {
+        self.handles(seen).unwrap_or_else(|error| {
             tracing::warn!(netdev = seen.netdev, %error, "the counters of a port cannot be read");
             None
         })
+    }
+
+    fn handles(&mut self, seen: &Seen) -> Result<Option<Handles>, NodeError> {
+        let Some(poller) = self.node.source(seen)? else { return Ok(None) };
+        Ok(self.node.source(seen)?.map(|actuator| Handles { poller, actuator }))
     }
 
     /// Starts to ask what is known of a port beside its counters.

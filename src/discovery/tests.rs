@@ -88,6 +88,8 @@ struct Bench {
     seen: Arc<Mutex<Seen>>,
     is_readable: Arc<AtomicBool>,
     asked: Arc<AtomicUsize>,
+    /// The how manieth handle on its counters is refused whatever they are, from 1.
+    refused: Arc<AtomicUsize>,
     done: Arc<Mutex<Vec<Op>>>,
 }
 
@@ -101,8 +103,8 @@ impl Node for Bench {
     }
 
     fn source(&mut self, _seen: &Seen) -> Result<Option<Box<dyn Source>>, NodeError> {
-        self.asked.fetch_add(1, Ordering::Relaxed);
-        if self.is_readable.load(Ordering::Relaxed) {
+        let place = self.asked.fetch_add(1, Ordering::Relaxed) + 1;
+        if self.is_readable.load(Ordering::Relaxed) && place != self.refused.load(Ordering::Relaxed) {
             return Ok(Some(Box::new(Nothing)));
         }
         Err(NodeError { what: "busy".into() })
@@ -202,6 +204,17 @@ fn counters_that_could_not_be_read_are_tried_again_now_and_then_until_they_can()
     discovery.try_again(later + Duration::from_secs(11));
     assert_eq!(discovery.known[&7].role, Role::Read);
     assert!(taken.iter().any(|input| matches!(input, Input::Reading(_))));
+}
+
+#[test]
+fn a_port_of_which_only_one_can_read_the_counters_is_tried_again() {
+    let (bench, mut discovery, _taken, _snapshots) = bench("eth7");
+    bench.is_readable.store(true, Ordering::Relaxed);
+    bench.refused.store(2, Ordering::Relaxed);
+    discovery.look();
+    assert!(matches!(discovery.known[&7].role, Role::Unreadable(_)), "{:?}", discovery.known[&7].role);
+    discovery.try_again(clock::now() + Duration::from_secs(11));
+    assert_eq!(discovery.known[&7].role, Role::Read);
 }
 
 #[test]
