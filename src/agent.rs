@@ -265,7 +265,7 @@ impl Agent {
             replies,
             snapshots: seen.clone(),
             maintenance: Mutex::new(maintenance_file),
-            reload: Reload::new(load, (config.clone(), mode_max, ports), Arc::clone(&stats)),
+            reload: Mutex::new(Reload::new(load, (config.clone(), mode_max, ports), Arc::clone(&stats))),
         });
         let control = is_ours.then(|| control(&config, &desk)).flatten();
         if !is_ours {

@@ -33,8 +33,8 @@ pub struct Desk {
     pub snapshots: watch::Receiver<Arc<Snapshot>>,
     /// Where maintenance is kept for the next start. Held while it is changed, so that the file is of the last change.
     pub maintenance: Mutex<Option<MaintenanceFile>>,
-    /// Reads the configuration again.
-    pub reload: Reload,
+    /// Reads the configuration again. Held until the engine has taken it, so that what was read last is in force.
+    pub reload: Mutex<Reload>,
 }
 
 impl Desk {
@@ -60,7 +60,8 @@ impl Desk {
 
     /// Reads the configuration again and puts it in force.
     pub fn reload(&self) -> Answer {
-        let accepted = match self.reload.read() {
+        let reload = self.reload.lock().unwrap_or_else(PoisonError::into_inner);
+        let accepted = match reload.read() {
             Ok(accepted) => accepted,
             Err(problems) => {
                 for problem in &problems {
@@ -71,7 +72,7 @@ impl Desk {
         };
         match self.ask(Input::Reconfigure(Box::new(accepted.settings.clone()))) {
             Ok(told) => {
-                self.reload.took(&accepted);
+                reload.took(&accepted);
                 let changed = told.events.iter().any(|e| matches!(e.kind, EventKind::Reconfigured { .. }));
                 let first = if changed { "reloaded" } else { "reloaded: no setting has changed" };
                 for line in &accepted.lines {
@@ -251,4 +252,45 @@ fn key_of(snapshot: &Snapshot, netdev: Option<&str>) -> Result<Option<PortKey>, 
 fn list(names: impl Iterator<Item = String>) -> String {
     let names = names.collect::<Vec<_>>();
     if names.is_empty() { "none".into() } else { names.join(", ") }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::sync_channel;
+    use std::thread;
+
+    use rocewatch_core::settings::Mode;
+
+    use super::*;
+    use crate::config::Config;
+    use crate::privileges::Ports;
+
+    #[test]
+    fn a_reload_begins_when_the_one_before_it_is_done() {
+        let (began, begun) = sync_channel(2);
+        let begun = Mutex::new(begun);
+        let load = Box::new(move || {
+            began.send(()).unwrap();
+            let others = begun.lock().unwrap();
+            others.recv().unwrap();
+            // Time for the other one to come in between, if anything lets it.
+            assert!(others.recv_timeout(Duration::from_millis(200)).is_err(), "another one has begun");
+            Ok(Config::default())
+        });
+        let (inputs, _) = sync_channel(1);
+        let start = (Config::default(), Mode::Observe, Ports::Imitated);
+        let desk = Desk {
+            inputs,
+            replies: Replies::default(),
+            snapshots: watch::channel(Arc::default()).1,
+            maintenance: Mutex::new(None),
+            reload: Mutex::new(Reload::new(load, start, Arc::default())),
+        };
+        let ending = Answer::refused("the agent is about to end");
+        thread::scope(|scope| {
+            for reload in [scope.spawn(|| desk.reload()), scope.spawn(|| desk.reload())] {
+                assert_eq!(reload.join().unwrap(), ending);
+            }
+        });
+    }
 }
