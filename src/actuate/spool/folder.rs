@@ -96,6 +96,15 @@ impl Folder {
         }
     }
 
+    /// Whether a worker keeps others out now.
+    pub(super) fn is_locked(&self) -> bool {
+        let asked = flock(&self.fd, FlockOperation::NonBlockingLockShared);
+        if asked.is_ok() {
+            let _ = flock(&self.fd, FlockOperation::Unlock);
+        }
+        asked == Err(Errno::WOULDBLOCK)
+    }
+
     /// The names of the regular files in it.
     pub(super) fn files(&self) -> io::Result<Vec<String>> {
         // A descriptor of its own, because a place in the list is kept with it.

@@ -50,14 +50,15 @@ impl Spool {
                 return Err(format!("ended {why}"));
             }
             if clock::now() >= deadline + GRACE {
+                let within = format!("within {} ms", call.timeout.as_millis());
                 return Err(match withdraw(&folder, &name) {
-                    Stage::Job => format!(
-                        "no worker has taken the job within {} ms: rocewatch exec-worker has to run",
-                        call.timeout.as_millis()
-                    ),
-                    Stage::Taken | Stage::Result => {
-                        format!("the worker has not answered within {} ms", call.timeout.as_millis())
+                    Stage::Job if folder.is_locked() => {
+                        format!("the worker has not come to the job {within}: it is at another one")
                     }
+                    Stage::Job => {
+                        format!("no worker has taken the job {within}: rocewatch exec-worker has to run")
+                    }
+                    Stage::Taken | Stage::Result => format!("the worker has not answered {within}"),
                 });
             }
             thread::sleep(LOOK);

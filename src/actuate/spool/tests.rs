@@ -153,6 +153,16 @@ fn without_a_worker_the_agent_says_so_after_its_time_and_leaves_nothing_behind()
 }
 
 #[test]
+fn a_job_that_waits_behind_another_one_until_its_time_is_over_says_so() {
+    let place = Place::new();
+    let worker = place.agent().open().unwrap();
+    assert!(worker.lock().unwrap());
+    let error = place.have_run(7, Duration::from_millis(50)).unwrap_err();
+    assert_eq!(error, "the worker has not come to the job within 50 ms: it is at another one");
+    assert!(place.files().is_empty());
+}
+
+#[test]
 fn the_end_of_the_agent_ends_the_command() {
     let place = Place::new();
     let started = place.folder.path().join("started");
