@@ -315,7 +315,7 @@ impl Station {
             (Queue::Global, _) => Priority::ALL
                 .into_iter()
                 .map(|p| value(PauseSlots::of(Queue::Priority(p), target.direction).packets))
-                .sum(),
+                .try_fold(0u64, |sum, packets| Some(sum.wrapping_add(packets?))),
         };
         let of = |target: &Target| TargetCounters {
             at,
@@ -332,7 +332,7 @@ mod tests {
 
     use rocewatch_core::action::{ActionKind, Disruption, ExecCall, Plan, Purpose, Undo, UndoOp};
     use rocewatch_core::ids::ActionId;
-    use rocewatch_core::units::PriorityMask;
+    use rocewatch_core::units::{Direction, PriorityMask};
 
     use super::*;
     use crate::sources::ReadError;
@@ -369,6 +369,21 @@ mod tests {
             if let Op::PfcEnable(on) = op {
                 *mask = mask.union(*on);
             }
+            Ok(())
+        }
+    }
+
+    /// Packets of every priority, each of them near the end of its counter.
+    struct Ending;
+
+    impl Source for Ending {
+        fn names(&mut self) -> Result<Vec<String>, ReadError> {
+            Ok((0..8).map(|priority| format!("tx_prio{priority}_packets")).collect())
+        }
+
+        fn read(&mut self, values: &mut Vec<u64>) -> Result<(), ReadError> {
+            values.clear();
+            values.resize(8, u64::MAX);
             Ok(())
         }
     }
@@ -459,6 +474,17 @@ mod tests {
         assert_eq!(report, expired);
         assert_eq!(*locked(&bench.machine.0), THREE);
         assert!(locked(&bench.actuator.plans).is_empty());
+    }
+
+    #[test]
+    fn packets_of_all_priorities_together_wrap_as_the_engine_has_them() {
+        let source: Option<Box<dyn Source>> = Some(Box::new(Ending));
+        let machine = Arc::new(Mask(Mutex::new(THREE)));
+        let mut station = Station { machine, source, driver: "mlx5_core".into() };
+        let (queue, direction) = (Queue::Global, Direction::Rx);
+        let target = Target { queue, direction, pause_native: None, pause_scale: 1, packets: None };
+        let packets = station.counters(&[target]).unwrap()[0].packets;
+        assert_eq!(packets, Some(8u64.wrapping_neg()));
     }
 
     #[test]
