@@ -135,7 +135,10 @@ impl KernelPort {
         told(opened(&mut sockets.rtnl, || Rtnl::open(TIMEOUT))?.set_link(self.ifindex, state))
     }
 
-    fn change_pfc(&self, change: impl Fn(&DcbSettings) -> Result<u8, NetlinkError>) -> Result<(), String> {
+    fn change_pfc(
+        &self,
+        change: impl Fn(u8, &DcbSettings) -> Result<u8, NetlinkError>,
+    ) -> Result<(), String> {
         let mut sockets = self.sockets();
         told(opened(&mut sockets.dcb, || Dcb::open(TIMEOUT))?.change_pfc(self.ifindex, change))
     }
@@ -196,12 +199,12 @@ impl Machine for KernelPort {
 
     fn apply(&self, op: &Op) -> Result<(), String> {
         match op {
-            Op::PfcDisable(off) => self.change_pfc(|now| match (now.is_owned_by_host(), now.pfc) {
-                (false, _) => Err(NetlinkError::NotOwner { dcbx: now.dcbx }),
-                (true, mask) => Ok(mask.unwrap_or_default() & !off.0),
+            Op::PfcDisable(off) => self.change_pfc(|mask, now| match now.is_owned_by_host() {
+                false => Err(NetlinkError::NotOwner { dcbx: now.dcbx }),
+                true => Ok(mask & !off.0),
             }),
             // Whoever owns the mask by now: what we took out is put back.
-            Op::PfcEnable(on) => self.change_pfc(|now| Ok(now.pfc.unwrap_or_default() | on.0)),
+            Op::PfcEnable(on) => self.change_pfc(|mask, _| Ok(mask | on.0)),
             Op::PreventionTimeout(ms) => self.set_prevention_timeout(*ms),
             Op::Pause(pause) => self.set_pause(*pause),
             Op::DevlinkRecover(name) => self.recover(name),

@@ -94,8 +94,8 @@ impl Dcb {
         }
     }
 
-    /// Sets the PFC mask of the device `ifindex` to what `change` makes of the settings as they stand; `delay` and `mbc`
-    /// stay as read. Success means that the driver has said yes, no more: what stands has to be read. Needs CAP_NET_ADMIN in
+    /// Sets the PFC mask of the device `ifindex` to what `change` makes of it, given all settings as they stand; `delay` and
+    /// `mbc` stay as read. Success means that the driver has said yes, no more: what stands has to be read. Needs CAP_NET_ADMIN in
     /// the initial user namespace (`dcb_doit`, `netlink_capable`).
     ///
     /// Blocks as [`Self::settings`] does, and as long as the driver takes, which on some is a link going down and up.
@@ -106,7 +106,7 @@ impl Dcb {
     pub fn change_pfc(
         &mut self,
         ifindex: u32,
-        change: impl Fn(&DcbSettings) -> Result<u8, NetlinkError>,
+        change: impl Fn(u8, &DcbSettings) -> Result<u8, NetlinkError>,
     ) -> Result<(), NetlinkError> {
         let netlink = &mut self.netlink;
         let gone = || NetlinkError::gone(SET);
@@ -114,7 +114,7 @@ impl Dcb {
         let (asked, told) = asked.ok_or_else(gone)?;
         let (settings, pfc) = told?.unwrap_or_default();
         let mut pfc = pfc.ok_or_else(|| NetlinkError::unsupported(SET))?;
-        pfc[IEEE_PFC_EN] = change(&settings)?;
+        pfc[IEEE_PFC_EN] = change(pfc[IEEE_PFC_EN], &settings)?;
         let set = |name| {
             if name != asked {
                 return Err(Renamed.into());
