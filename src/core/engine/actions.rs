@@ -173,23 +173,35 @@ fn cut(undo: &Undo, disruption: Disruption) -> Vec<UndoStep> {
 
 /// The same undo, a priority at a time.
 fn one_by_one(undo: &UndoOp) -> Vec<UndoOp> {
-    match (&undo.done, &undo.op) {
-        (Op::PfcDisable(mask), Op::PfcEnable(_)) => mask
-            .iter()
-            .map(PriorityMask::of)
-            .map(|one| UndoOp { done: Op::PfcDisable(one), op: Op::PfcEnable(one) })
-            .collect(),
-        _ => vec![undo.clone()],
+    match switched(undo) {
+        Some(mask) => mask.iter().map(|priority| switching(PriorityMask::of(priority))).collect(),
+        None => vec![undo.clone()],
     }
 }
 
 /// Takes priorities out of an undo of the mask; true if nothing is left of it.
 fn without(undo: &mut UndoOp, gone: PriorityMask) -> bool {
-    match (&mut undo.done, &mut undo.op) {
-        (Op::PfcDisable(done), Op::PfcEnable(op)) => {
-            (*done, *op) = (done.minus(gone), op.minus(gone));
-            done.is_empty()
-        }
-        _ => false,
+    let Some(mask) = switched(undo) else { return false };
+    let left = mask.minus(gone);
+    *undo = switching(left);
+    left.is_empty()
+}
+
+/// The undo that puts `mask` back.
+const fn switching(mask: PriorityMask) -> UndoOp {
+    UndoOp { done: Op::PfcDisable(mask), op: Op::PfcEnable(mask) }
+}
+
+/// The priorities that an undo of the PFC mask puts back; `None` for every other undo.
+const fn switched(undo: &UndoOp) -> Option<PriorityMask> {
+    match undo.done {
+        Op::PfcDisable(mask) => Some(mask),
+        Op::PfcEnable(_)
+        | Op::PreventionTimeout(_)
+        | Op::Pause(_)
+        | Op::DevlinkRecover(_)
+        | Op::LinkDown
+        | Op::LinkUp
+        | Op::Exec(_) => None,
     }
 }

@@ -116,9 +116,14 @@ impl Engine {
             return Err(Veto::Unsupported);
         }
         let tabled = port.caps.levers.disruption(kind).ok_or(Veto::Unsupported)?;
-        let disruption = match (kind, &self.settings.exec) {
-            (ActionKind::Exec, Some(exec)) => exec.disruption,
-            _ => tabled,
+        let disruption = match kind {
+            ActionKind::Exec => self.settings.exec.as_ref().map_or(tabled, |exec| exec.disruption),
+            ActionKind::Alert
+            | ActionKind::PreventionTimeout
+            | ActionKind::PfcOff
+            | ActionKind::PauseOff
+            | ActionKind::DevlinkRecover
+            | ActionKind::LinkBounce => tabled,
         };
         let request = PlanRequest {
             id: ActionId(self.next_action),
