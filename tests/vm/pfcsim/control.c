@@ -195,6 +195,18 @@ static int do_hangstats(struct port *port, const char *args)
 	return 0;
 }
 
+/* Whether a knob spoils this set, and what its caller is told then. */
+bool set_spoiled(struct port *port, int *said)
+{
+	int *knob = port->failset > 0 ? &port->failset : &port->ignoreset;
+
+	if (*knob <= 0)
+		return false;
+	--*knob;
+	*said = knob == &port->failset ? -EIO : 0;
+	return true;
+}
+
 static int do_failset(struct port *port, const char *args)
 {
 	return kstrtoint(args, 0, &port->failset);

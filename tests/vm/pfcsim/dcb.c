@@ -86,19 +86,14 @@ static bool refused(struct port *port)
 static int attempt(struct port *port, const struct ieee_pfc *pfc)
 {
 	bool changes = port->mask != pfc->pfc_en;
+	int said;
 
 	if (refused(port))
 		return -EINVAL;
 	if (port->slowset_ms)
 		msleep(port->slowset_ms);
-	if (port->failset > 0) {
-		port->failset--;
-		return -EIO;
-	}
-	if (port->ignoreset > 0) {
-		port->ignoreset--;
-		return 0;
-	}
+	if (set_spoiled(port, &said))
+		return said;
 	port->mbc = pfc->mbc;
 	port->delay = pfc->delay;
 	if (port->flavour == FLAVOUR_ICE && !changes)

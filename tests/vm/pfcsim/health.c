@@ -21,11 +21,11 @@ static struct port *reported(struct devlink_health_reporter *reporter)
 static int recover(struct devlink_health_reporter *reporter, void *context, struct netlink_ext_ack *extack)
 {
 	struct port *port = reported(reporter);
+	int said;
 
-	if (port->failset > 0) {
-		port->failset--;
-		trace_value(port, "recover", -1, -EIO);
-		return -EIO;
+	if (set_spoiled(port, &said)) {
+		trace_value(port, "recover", -1, said);
+		return said;
 	}
 	pause_reset(port, "recover");
 	return 0;

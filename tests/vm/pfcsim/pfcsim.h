@@ -101,7 +101,6 @@ struct port {
 	struct knobbed counters[COUNTERS];
 	bool carrier_wanted, flapping;
 	u64 *copy;		/* bnxt: the statistics as last copied */
-	int copy_len;
 
 	/* knobs */
 	int failset, ignoreset, slowset_ms, flap_ms, refresh_ms;
@@ -212,6 +211,7 @@ void trace_reset(struct port *port);
 extern const struct file_operations trace_fops;
 
 /* control.c */
+bool set_spoiled(struct port *port, int *said);
 void control_add(struct port *port, struct dentry *root);
 
 #endif

@@ -21,19 +21,13 @@ static void get_pause(struct net_device *nd, struct ethtool_pauseparam *pause)
 static int set_pause(struct net_device *nd, struct ethtool_pauseparam *pause)
 {
 	struct port *port = netdev_priv(nd);
-	int bits = pause->rx_pause | pause->tx_pause << 1;
+	int bits = pause->rx_pause | pause->tx_pause << 1, said;
 
 	trace_value(port, "pause_set", GLOBAL, bits);
 	if (pause->autoneg || (bits && port->mask))
 		return -EINVAL;
-	if (port->failset > 0) {
-		port->failset--;
-		return -EIO;
-	}
-	if (port->ignoreset > 0) {
-		port->ignoreset--;
-		return 0;
-	}
+	if (set_spoiled(port, &said))
+		return said;
 	spin_lock_bh(&port->lock);
 	port->pauseparam = *pause;
 	spin_unlock_bh(&port->lock);
@@ -75,20 +69,15 @@ static int set_tunable(struct net_device *nd, const struct ethtool_tunable *tuna
 {
 	struct port *port = netdev_priv(nd);
 	u16 ms = *(u16 *)data;
+	int said;
 
 	if (!has_stall_limit(port, tunable->id))
 		return -EOPNOTSUPP;
 	trace_value(port, "prevention_set", -1, ms);
 	if (ms && ms != PFC_STORM_PREVENTION_AUTO && (ms < 80 || ms > 8000))
 		return -EINVAL;
-	if (port->failset > 0) {
-		port->failset--;
-		return -EIO;
-	}
-	if (port->ignoreset > 0) {
-		port->ignoreset--;
-		return 0;
-	}
+	if (set_spoiled(port, &said))
+		return said;
 	spin_lock_bh(&port->lock);
 	port->prevention_ms = ms;
 	spin_unlock_bh(&port->lock);

@@ -29,7 +29,6 @@ static void copy_work(struct work_struct *work)
 	spin_lock_bh(&port->lock);
 	for (i = 0; i < n; i++)
 		port->copy[i] = lines[i].value;
-	port->copy_len = n;
 	spin_unlock_bh(&port->lock);
 	kfree(lines);
 	if (port->refresh_ms)
