@@ -52,13 +52,13 @@ impl Spool {
             if clock::now() >= deadline + GRACE {
                 let within = format!("within {} ms", call.timeout.as_millis());
                 return Err(match withdraw(&folder, &name) {
-                    Stage::Job if folder.is_locked() => {
+                    Withdrawn::Waiting if folder.is_locked() => {
                         format!("the worker has not come to the job {within}: it is at another one")
                     }
-                    Stage::Job => {
+                    Withdrawn::Waiting => {
                         format!("no worker has taken the job {within}: rocewatch exec-worker has to run")
                     }
-                    Stage::Taken | Stage::Result => format!("the worker has not answered {within}"),
+                    Withdrawn::Taken => format!("the worker has not answered {within}"),
                 });
             }
             thread::sleep(LOOK);
@@ -66,15 +66,21 @@ impl Spool {
     }
 }
 
-/// Takes the job back, wherever it is: how far it had come.
-fn withdraw(folder: &Folder, name: &Name) -> Stage {
+/// How far a job had come that was taken back.
+enum Withdrawn {
+    Waiting,
+    Taken,
+}
+
+/// Takes the job back, wherever it is.
+fn withdraw(folder: &Folder, name: &Name) -> Withdrawn {
     if folder.remove(&name.file(Stage::Job)).is_ok() {
-        return Stage::Job;
+        return Withdrawn::Waiting;
     }
     // The worker sees that its claim is gone, and ends the command. Its answer, if it came just now, it removes itself
     // later.
     let _ = folder.remove(&name.file(Stage::Taken));
-    Stage::Taken
+    Withdrawn::Taken
 }
 
 /// What an answer says; `None` if it is one to another job.
