@@ -109,15 +109,18 @@ fn a_metric_a_label_or_a_value_that_does_not_exist_is_found() {
 fn every_setting_is_used_and_every_one_that_is_used_exists() {
     let all = alerts::render_all(&Settings::default());
     assert!(!all.contains("$("), "a template is left");
-    let texts = alerts::rules().flat_map(|rule| {
-        let alert = rule.alert.iter().flat_map(|a| [a.summary, a.description, a.hold.unwrap_or_default()]);
-        alert.chain([rule.expr]).collect::<Vec<_>>()
-    });
+    let texts = alerts::rules()
+        .flat_map(|rule| rule.alert.iter().flat_map(|a| [a.summary, a.description]).chain([rule.expr]))
+        .collect::<Vec<_>>()
+        .join("\n");
+    let holds = alerts::rules().filter_map(|rule| rule.alert?.hold);
     let intervals = FILES.iter().flat_map(|file| file.groups).filter_map(|group| group.interval);
-    let used = texts.chain(intervals).collect::<Vec<_>>().join("\n");
-    let indirect = ["scale", "runbook_base"];
+    let named = holds.chain(intervals).chain(["scale", "runbook_base"]).collect::<BTreeSet<_>>();
+    let is_in_a_text = |key: &str| {
+        [format!("$({key})"), format!("$({key}.seconds)")].iter().any(|hole| texts.contains(hole))
+    };
     let idle =
-        alerts::SETTINGS.iter().map(|s| s.key).filter(|key| !indirect.contains(key) && !used.contains(key));
+        alerts::SETTINGS.iter().map(|s| s.key).filter(|key| !named.contains(key) && !is_in_a_text(key));
     assert_eq!(idle.collect::<Vec<_>>(), [""; 0]);
 }
 

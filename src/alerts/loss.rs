@@ -17,7 +17,8 @@ const RULES: &[Rule] = &[
   increase(rocewatch_priority_receive_discards_total[$(long)]) > 0
   or increase(rocewatch_priority_buffer_discards_total[$(long)]) > 0
 )
-and on ($(queue)) rocewatch_pfc_enabled == 1",
+and on ($(queue)) rocewatch_pfc_enabled == 1
+unless on ($(queue)) max_over_time(rocewatch_watchdog_mitigated[$(long)]) == 1",
         queue!("packets dropped on a lossless priority"),
         "{{ $value | humanize }} packets of priority {{ $labels.priority }}, for which PFC is on, were dropped on arrival at {{ $labels.instance }} {{ $labels.netdev }} ({{ $labels.device }}) within $(long). The goal is zero: headroom is too small for the cable, or both ends have different settings.",
     )

@@ -75,6 +75,12 @@ macro_rules! estimated {
         )
     };
 }
+/// The queue is not as it was before the watchdog acted.
+macro_rules! changed_by_us {
+    () => {
+        "(rocewatch_watchdog_mitigated == 1 or rocewatch_watchdog_undo_failed == 1)"
+    };
+}
 /// Two rates of one port, told apart by a label.
 macro_rules! both_directions {
     ($rx:literal, $tx:literal) => {
@@ -195,7 +201,8 @@ const SETTINGS: &[Rule] = &[
         concat!(
             both_directions!("rocewatch_pfc_rx_pause_frames_total", "rocewatch_pfc_tx_pause_frames_total"),
             "\nand on ($(queue)) rocewatch_pfc_enabled == 0",
-            "\nunless on ($(queue)) rocewatch_watchdog_mitigated == 1"
+            "\nunless on ($(queue)) ",
+            changed_by_us!()
         ),
         queue!("pause frames ({{ $labels.direction }}) on a priority without PFC"),
         "{{ $value | humanize }} pause frames a second ({{ $labels.direction }}) on {{ $labels.instance }} {{ $labels.netdev }}, priority {{ $labels.priority }}, for which PFC is off here. One end has other lossless priorities than the other, or traffic is marked wrongly.",
@@ -234,8 +241,10 @@ or increase(rocewatch_nic_continuous_pause_started_total{kind=\"roce\"}[$(long)]
     alert(
         "RocewatchPfcPeerMismatch",
         Warning,
-        "rocewatch_pfc_enabled != rocewatch_pfc_peer_enabled
-unless on ($(queue)) rocewatch_watchdog_mitigated == 1",
+        concat!(
+            "rocewatch_pfc_enabled != rocewatch_pfc_peer_enabled\nunless on ($(queue)) ",
+            changed_by_us!()
+        ),
         queue!("PFC is on at one end of the link only"),
         "PFC of priority {{ $labels.priority }} is {{ $value }} on {{ $labels.instance }} {{ $labels.netdev }} (1 is on) and the other way round at its peer, as that told by DCBX. Such a priority is not lossless.",
     )
