@@ -134,7 +134,7 @@ fn reading() -> Vec<Panel> {
                 Tint::Fault,
                 "{{instance}} {{netdev}} {{collector}} {{error}}",
                 "a failed read makes it",
-                promql!("increase(rocewatch_read_errors_total{@node}[5m])"),
+                promql!(growth!("rocewatch_read_errors_total{@node}", "5m")),
             ),
         lines(
             "Share of time under the kernel's network lock",

@@ -106,9 +106,11 @@ impl Board {
             storms(promql!(
                 "sum by (direction) (increase(rocewatch_watchdog_storms_total{@fleet}[$__rate_interval])) > 0"
             )),
-            actions(promql!(
-                "sum by (action, result) (increase(rocewatch_watchdog_actions_total{@fleet}[$__rate_interval])) > 0"
-            )),
+            actions(promql!(concat!(
+                "sum by (action, result) (",
+                growth!("rocewatch_watchdog_actions_total{@fleet}", "$__rate_interval"),
+                ") > 0"
+            ))),
         ];
         Self { uid, title, about, narrowest: Variable::Cluster, annotations, rows: Vec::new() }
     }
@@ -124,9 +126,11 @@ impl Board {
             storms(promql!(
                 "sum by (instance, netdev, priority, direction) (increase(rocewatch_watchdog_storms_total{@node}[$__rate_interval])) > 0"
             )),
-            actions(promql!(
-                "sum by (instance, netdev, action, result) (increase(rocewatch_watchdog_actions_total{@node}[$__rate_interval])) > 0"
-            )),
+            actions(promql!(concat!(
+                "sum by (instance, netdev, action, result) (",
+                growth!("rocewatch_watchdog_actions_total{@node}", "$__rate_interval"),
+                ") > 0"
+            ))),
         ];
         Self { uid, title, about, narrowest, annotations, rows: Vec::new() }
     }

@@ -25,8 +25,49 @@ impl Expression {
 
 /// An [`Expression`] of a literal; a metric that is not in the catalogue does not build.
 macro_rules! promql {
-    ($text:literal) => {
+    ($text:expr) => {
         const { $crate::dashboards::expression::checked($text) }
+    };
+}
+
+/// Growth of a counter that is shown only once it has counted something: its first value is growth too, on a node that
+/// Prometheus knew before.
+macro_rules! growth {
+    ($series:literal, $window:literal) => {
+        concat!(
+            "((",
+            $series,
+            " unless ",
+            $series,
+            " offset ",
+            $window,
+            ") and on (job, instance) up offset ",
+            $window,
+            " == 1 or increase(",
+            $series,
+            "[",
+            $window,
+            "]))"
+        )
+    };
+}
+
+/// Growth of the drops on priorities that PFC keeps lossless, without those while the watchdog had PFC off.
+macro_rules! lossless_drops {
+    ($filter:literal, $window:literal) => {
+        concat!(
+            "increase(rocewatch_priority_receive_discards_total",
+            $filter,
+            "[",
+            $window,
+            "]) and rocewatch_pfc_enabled",
+            $filter,
+            " == 1 unless on (job, instance, netdev, priority) max_over_time(rocewatch_watchdog_mitigated",
+            $filter,
+            "[",
+            $window,
+            "]) == 1"
+        )
     };
 }
 

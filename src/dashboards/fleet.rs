@@ -29,9 +29,7 @@ fn now() -> Vec<Panel> {
         faults("Nodes in an rx storm", "Nodes that the fabric holds on at least one queue now. Many at once: look for one sick host or switch that they share, not at each node. Healthy: 0.")
         .number(promql!("sum(max by (instance) (rocewatch_watchdog_storm{@fleet,direction='rx'}))")),
         faults("Lossless drops, 1 h", "Packets dropped on priorities that have PFC, in the last hour. One is a fault: headroom or settings of the port or its peer are wrong. Healthy: 0.")
-        .number(promql!(
-            "sum(increase(rocewatch_priority_receive_discards_total{@fleet}[1h]) and rocewatch_pfc_enabled{@fleet} == 1)"
-        )),
+        .number(promql!(concat!("sum(", lossless_drops!("{@fleet}", "1h"), ")"))),
         faults("Not undone", "Queues on which something the agent changed could not be put back, and queues that are locked until somebody acknowledges. A person is needed. Healthy: 0.")
         .number(promql!("sum(rocewatch_watchdog_undo_failed{@fleet}) + sum(rocewatch_watchdog_locked{@fleet})")),
         faults("Ports down", "Ports without carrier, or whose RDMA port is not active. Ports that are not cabled count too: exclude them in the agent's configuration. Healthy: 0.")
@@ -89,9 +87,7 @@ fn nodes() -> Panel {
         Limits::Rising(0.05, 0.25),
         promql!("max by (instance) (rate(rocewatch_pfc_rx_pause_seconds_total{@fleet}[5m]))"),
     )
-    .faults("Drops, 1 h", promql!(
-            "sum by (instance) (increase(rocewatch_priority_receive_discards_total{@fleet}[1h]) and rocewatch_pfc_enabled{@fleet} == 1)"
-        ),
+    .faults("Drops, 1 h", promql!(concat!("sum by (instance) (", lossless_drops!("{@fleet}", "1h"), ")")),
     )
     .faults("Broken, 1 h", promql!("sum by (instance) (increase(rocewatch_transport_retries_exceeded_total{@fleet}[1h]))"),
     )
@@ -237,7 +233,7 @@ fn storms() -> Vec<Panel> {
             Tint::Own,
             "{{action}}: {{result}}",
             "an action makes it",
-            promql!("sum by (action, result) (increase(rocewatch_watchdog_actions_total{@fleet}[5m]))"),
+            promql!(concat!("sum by (action, result) (", growth!("rocewatch_watchdog_actions_total{@fleet}", "5m"), ")")),
         ),
         lines(
             "Actions vetoed by reason, in 5 m",
@@ -249,7 +245,7 @@ fn storms() -> Vec<Panel> {
             Tint::Own,
             "{{reason}}",
             "a veto makes it",
-            promql!("sum by (reason) (increase(rocewatch_watchdog_suppressed_total{@fleet}[5m]))"),
+            promql!(concat!("sum by (reason) (", growth!("rocewatch_watchdog_suppressed_total{@fleet}", "5m"), ")")),
         ),
     ]
 }

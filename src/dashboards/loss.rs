@@ -22,9 +22,7 @@ pub(super) fn board() -> Board {
 fn now() -> Vec<Panel> {
     vec![
         faults("Lossless drops, 1 h", "Packets dropped on priorities that have PFC. One is a fault. Healthy: 0.")
-        .number(promql!(
-            "sum(increase(rocewatch_priority_receive_discards_total{@queue}[1h]) and rocewatch_pfc_enabled{@queue} == 1)"
-        )),
+        .number(promql!(concat!("sum(", lossless_drops!("{@queue}", "1h"), ")"))),
         faults("Broken connections, 1 h", "Connections of these hosts that ended because nobody answered any more. A job has died of each. Healthy: 0.")
         .number(promql!("sum(increase(rocewatch_transport_retries_exceeded_total{@port}[1h]))")),
         faults("Damaged packets, 1 h", "RoCE packets whose invariant checksum was wrong: damaged on the way, by a cable, an optic or a switch. Healthy: 0.")

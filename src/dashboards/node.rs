@@ -29,9 +29,7 @@ fn now() -> Vec<Panel> {
         faults("tx storms", "Queues on which this node holds its peer without a break now. The cause is this host. Healthy: 0.")
         .number(promql!("sum(rocewatch_watchdog_storm{@port,direction='tx'})")),
         faults("Lossless drops, 1 h", "Packets dropped on priorities that have PFC. Healthy: 0.")
-        .number(promql!(
-            "sum(increase(rocewatch_priority_receive_discards_total{@port}[1h]) and rocewatch_pfc_enabled{@port} == 1)"
-        )),
+        .number(promql!(concat!("sum(", lossless_drops!("{@port}", "1h"), ")"))),
         stat("Ports up", "Share of the ports that have carrier and an active RDMA port. Healthy: all.", Unit::Share, Limits::AllRequired)
             .number(promql!("avg(rocewatch_port_up{@port})")),
         stat(
@@ -331,13 +329,13 @@ fn watchdog() -> Vec<Panel> {
             Tint::Own,
             "{{netdev}} {{action}}: {{result}}",
             "an action makes it",
-            promql!("sum by (netdev, action, result) (increase(rocewatch_watchdog_actions_total{@port}[5m]))"),
+            promql!(concat!("sum by (netdev, action, result) (", growth!("rocewatch_watchdog_actions_total{@port}", "5m"), ")")),
         )
         .ask_rare(
             Tint::Quiet,
             "{{netdev}} veto: {{reason}}",
             "a veto makes it",
-            promql!("sum by (netdev, reason) (increase(rocewatch_watchdog_suppressed_total{@port}[5m]))"),
+            promql!(concat!("sum by (netdev, reason) (", growth!("rocewatch_watchdog_suppressed_total{@port}", "5m"), ")")),
         ),
     ]
 }

@@ -25,8 +25,8 @@ fn now() -> Vec<Panel> {
         .number(promql!("sum(rocewatch_watchdog_undo_failed{@queue})")),
         faults("Locked", "Queues on which nothing is done any more until somebody acknowledges, or the lock ends: they stormed too often. Healthy: 0.")
         .number(promql!("sum(rocewatch_watchdog_locked{@queue})")),
-        faults("Journal not writable", "Nodes on which nothing that needs an undo is done, because the journal cannot be written. Healthy: 0.")
-        .number(promql!("sum(rocewatch_watchdog_journal_writable{@node} == bool 0)")),
+        faults("Journal not writable", "Nodes on which nothing that needs an undo is done, because the journal cannot be written; of those that enforce. Healthy: 0.")
+        .number(promql!("sum((rocewatch_watchdog_journal_writable{@node} == bool 0) and on (job, instance) rocewatch_watchdog_mode{@node,mode='enforce'} == 1)")),
         oddities("Under an action", "Queues for which an action holds now. Lossless traffic on them may be dropped meanwhile. Healthy: 0.")
         .number(promql!("sum(rocewatch_watchdog_mitigated{@queue})")),
         oddities("In maintenance", "Nodes whose maintenance keeps the watchdog from acting. Forgotten ones are why nothing is done.")
@@ -164,7 +164,7 @@ fn done() -> Vec<Panel> {
             Tint::Own,
             "{{action}}: {{result}}",
             "an action makes it",
-            promql!("sum by (action, result) (increase(rocewatch_watchdog_actions_total{@port}[5m]))"),
+            promql!(concat!("sum by (action, result) (", growth!("rocewatch_watchdog_actions_total{@port}", "5m"), ")")),
         ),
         lines(
             "Vetoes by reason, in 5 m",
@@ -176,7 +176,7 @@ fn done() -> Vec<Panel> {
             Tint::Own,
             "{{reason}}",
             "a veto makes it",
-            promql!("sum by (reason) (increase(rocewatch_watchdog_suppressed_total{@port}[5m]))"),
+            promql!(concat!("sum by (reason) (", growth!("rocewatch_watchdog_suppressed_total{@port}", "5m"), ")")),
         ),
         lines(
             "Time an action takes",
@@ -212,7 +212,7 @@ fn done() -> Vec<Panel> {
             Tint::Quiet,
             "{{reason}}",
             "a veto makes it",
-            promql!("sort_desc(sum by (reason) (increase(rocewatch_watchdog_suppressed_total{@port}[1d])))"),
+            promql!(concat!("sort_desc(sum by (reason) (", growth!("rocewatch_watchdog_suppressed_total{@port}", "1d"), "))")),
         )
         .size(12, 7),
     ]
@@ -302,11 +302,11 @@ fn settings() -> Vec<Panel> {
                 Unit::Count,
                 Limits::AllRequired,
                 promql!(
-                    "sum by (instance, mode) ((rocewatch_watchdog_mode{@node} == 1) * on (instance) group_left () rocewatch_watchdog_node_budget_remaining{@node})"
+                    "sum by (instance, mode) ((rocewatch_watchdog_mode{@node} == 1) * on (job, instance) group_left () rocewatch_watchdog_node_budget_remaining{@node})"
                 ),
             )
             .oddities("Undos pending", promql!(
-                    "sum by (instance, mode) ((rocewatch_watchdog_mode{@node} == 1) * on (instance) group_left () rocewatch_watchdog_undos_pending{@node})"
+                    "sum by (instance, mode) ((rocewatch_watchdog_mode{@node} == 1) * on (job, instance) group_left () rocewatch_watchdog_undos_pending{@node})"
                 ),
             )
             .size(12, 8),
