@@ -94,7 +94,9 @@ fn every_expression_is_answered_and_every_metric_in_it_is_emitted() {
         wrong.extend(labels_not_emitted(&prometheus, &place, &expression));
         named.extend(metrics.into_iter().map(|metric| (metric.to_owned(), place.clone())));
     }
-    for rule in prometheus.rules() {
+    let rules = prometheus.rules();
+    assert_eq!(rules.len(), rocewatch::alerts::rules().count(), "Prometheus has read all rules");
+    for rule in rules {
         let (place, expression) = (format!("rule {}", rule.name), &rule.query);
         wrong.extend(rule.error.map(|error| format!("{place}: {error}")));
         wrong.extend(promql::wrong_labels(expression).iter().map(|label| format!("{place}: label {label}")));
