@@ -125,6 +125,17 @@ unless on (job, instance) rocewatch_watchdog_mode{mode=\"off\"} == 1",
     )
     .held("not_armed_for"),
     alert(
+        "RocewatchNoLosslessPriority",
+        Warning,
+        "max without (device, port, netdev, priority) (rocewatch_pfc_enabled) == 0
+unless on (job, instance) rocewatch_watchdog_mitigated == 1
+unless on (job, instance) rocewatch_watchdog_undo_failed == 1
+unless on (job, instance) rocewatch_watchdog_mode{mode=\"off\"} == 1",
+        node!("PFC is on for no priority of any port"),
+        "rocewatch_pfc_enabled is {{ $value }} for all priorities of all ports of {{ $labels.instance }}. Where this node should be lossless, its settings were forgotten or lost: it drops what others hold back for, and no queue on it is watched.",
+    )
+    .held("no_lossless_for"),
+    alert(
         "RocewatchJournalNotWritable",
         Critical,
         "rocewatch_watchdog_journal_writable == 0

@@ -34,6 +34,7 @@ pub const SETTINGS: &[Setting] = &[
     of("loop_window", "1h", Window, "Over what time actions on a port are counted", "the window of the agent's own budget"),
     of("loop_actions", "3", Count, "Actions on one port that make a loop", "the same storm came back twice: the cause is still there"),
     of("locked_for", "1m", Hold, "How long a queue may be locked", "an acknowledgement may be on its way"),
+    of("no_lossless_for", "15m", Hold, "How long PFC may be off on all of a node", "settings are applied some minutes after a start"),
     of("not_armed_for", "5m", Hold, "How long a watched queue may be unjudged", "a restart or a new binding takes seconds"),
     of("journal_for", "2m", Hold, "How long the journal may be unwritable", "a remount takes less"),
 
@@ -99,6 +100,7 @@ pub const SETTINGS: &[Setting] = &[
     of("missing_share", "0.1", Ratio, "Share of the fleet's agents that may vanish", "a rack may be taken out"),
     of("missing_for", "10m", Hold, "For how long", "service discovery reloads in less"),
     of("stale_intervals", "10", Times, "Intervals since the last reading of a port", "the promise of detection is long broken"),
+    of("stale_age", "5s", Window, "Age of a reading that is never stale", "some NICs refresh their statistics once a second, and fast polling makes ten intervals half of one"),
     of("stale_for", "30s", Hold, "For how long", "a firmware command may hold a read for seconds"),
     of("missed_polls", "0.01", Ratio, "Share of readings that may fail or come late", "one in a hundred makes every hundredth storm later"),
     of("late_for", "5m", Hold, "For how long", "the start of a job is shorter"),

@@ -144,6 +144,7 @@ pub(crate) const FAULTS: &[Fault] = &[
     fast("RocewatchActionIneffective", "one more action", "31m", "1", mlx5_labels!(r#"action="pfc-off",result="ineffective""#), &[(mlx5!("rocewatch_watchdog_actions_total", r#"action="pfc-off",result="ineffective""#), "1x120 2x60")]),
     fast("RocewatchUndoFailed", "an undo fails", "31m", "1", mlx5_labels!(r#"priority="3",direction="rx""#), &[(mlx5!("rocewatch_watchdog_undo_failed", r#"priority="3",direction="rx""#), "0x120 1x60")]),
     fast("RocewatchLockedOut", "a queue is locked", "32m", "1", mlx5_labels!(r#"priority="3",direction="rx""#), &[(mlx5!("rocewatch_watchdog_locked", r#"priority="3",direction="rx""#), "0x120 1x60")]),
+    fast("RocewatchNoLosslessPriority", "its settings are gone", "46m", "0", node_labels!(1), &[(mlx5!("rocewatch_pfc_enabled", r#"priority="3""#), "1x120 0x120"), (ice!("rocewatch_pfc_enabled", r#"priority="3""#), "1x120 0x120")]),
     fast("RocewatchNotArmed", "a queue turns blind", "36m", "0", mlx5_labels!(r#"priority="3",direction="rx""#), &[(mlx5!("rocewatch_watchdog_armed", r#"priority="3",direction="rx""#), "1x120 0x60")]),
     fast("RocewatchJournalNotWritable", "the disk is full", "33m", "0", node_labels!(1), &[(node!(1, "rocewatch_watchdog_journal_writable"), "1x120 0x60")]),
     // promtool evaluates every group at the pace of the test, so that what is added up hourly is added up twelve times.

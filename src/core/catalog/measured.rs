@@ -192,7 +192,7 @@ pub(super) const FAMILIES: &[Family] = families! {
         gauge Seconds PORT "rocewatch_watchdog_read_seconds"
             "Time a reading takes, as an average of the last few";
         gauge Seconds PORT "rocewatch_watchdog_read_age_seconds"
-            "Age of the newest reading at the time of the scrape";
+            "Age of the newest reading at the time of the scrape; where the source refreshes slowly, of the newest one in which it had";
         gauge Ratio [] "rocewatch_watchdog_rtnl_share_ratio"
             "Share of time in which the counters of ports were read, under the kernel's network configuration lock; settings, asked for a few times a minute, are not in it";
         counter Count PORT "rocewatch_implausible_total"
