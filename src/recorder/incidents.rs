@@ -72,11 +72,12 @@ pub struct Incidents {
 }
 
 impl Incidents {
-    /// Incidents in `folder`, which is made with the first of them. What an earlier run has left there counts.
+    /// Incidents in `folder`, which is made where it is missing. What an earlier run has left there counts.
     #[must_use]
     pub fn new(folder: PathBuf, limits: IncidentLimits, stats: Arc<AgentStats>) -> Self {
         keep_unfinished(&folder);
         forget_oldest(&folder, limits.files_max);
+        let unwritable = try_out(&folder).inspect_err(|error| tell_unwritable(&folder, error)).is_err();
         Self {
             folder,
             limits,
@@ -84,7 +85,7 @@ impl Incidents {
             open: None,
             closing: Vec::new(),
             stats,
-            told: Arc::default(),
+            told: Arc::new(unwritable.into()),
         }
     }
 
@@ -144,7 +145,7 @@ impl Incidents {
         move |error| {
             stats.recorder.incidents_failed.one();
             if !told.swap(true, Ordering::Relaxed) {
-                tracing::warn!(folder = %folder.display(), %error, "no incident can be written");
+                tell_unwritable(&folder, &error);
             }
         }
     }
@@ -248,6 +249,18 @@ fn beginning(segments: VecDeque<Segment>, config: String) -> impl Iterator<Item 
 fn lines_of(at: MonoTime, input: Box<Input>, effects: &[Effect]) -> impl Iterator<Item = Line> + use<> {
     let led_to = (!effects.is_empty()).then(|| Line::Effects { effects: effects.to_vec() });
     std::iter::once(Line::Input { at, input }).chain(led_to)
+}
+
+/// Makes a file in `folder` and removes it: the first storm is too late to learn that none can be made.
+fn try_out(folder: &Path) -> io::Result<()> {
+    let probe = folder.join("probe");
+    fs::create_dir_all(folder)?;
+    fs::File::create(&probe)?;
+    fs::remove_file(probe)
+}
+
+fn tell_unwritable(folder: &Path, error: &io::Error) {
+    tracing::warn!(folder = %folder.display(), %error, "no incident can be written");
 }
 
 /// A file that an earlier run could not finish is a recording that ends early. Left aside, each crash in a storm would
