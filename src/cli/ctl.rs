@@ -21,7 +21,7 @@ use crate::control::{
 )]
 pub struct CtlArgs {
     /// The agent's runtime folder, where its control socket is
-    #[arg(long = "runtime.path", value_name = "DIR", default_value = "/run/rocewatch")]
+    #[arg(long = "runtime.path", value_name = "DIR", default_value = "/run/rocewatch", global = true)]
     pub runtime: PathBuf,
     /// What to do.
     #[command(subcommand)]

@@ -74,6 +74,7 @@ pub fn run(args: DemoArgs) -> anyhow::Result<Exit> {
     let config = config(&args.config, PRESETS, folder.path())?;
     let _lines = crate::telemetry::init(config.log)?;
     print(&greeting(&config, args.length))?;
+    let runtime = config.runtime.path.clone();
     let began = clock::now();
     // A pager that waits for its user must not hold up the agent either.
     let screen =
@@ -108,7 +109,12 @@ pub fn run(args: DemoArgs) -> anyhow::Result<Exit> {
     };
     agent::run(setup, end, |addresses| {
         let urls = addresses.iter().map(|address| format!("http://{address}/")).collect::<Vec<_>>();
-        let _ = print(&format!("Look at {} and {}metrics\n\n", urls.join(" "), urls.concat()));
+        let _ = print(&format!(
+            "Look at {} and {}metrics; ask it with `rocewatch ctl --runtime.path={} status`\n\n",
+            urls.join(" "),
+            urls.concat(),
+            runtime.display()
+        ));
     })?;
     if screen.flush(LAST_LINES) == Flushed::All {
         print(&format!("\n{}", console.summary()))?;

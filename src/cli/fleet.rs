@@ -8,7 +8,7 @@ use rocewatch_core::settings::Mode;
 use rocewatch_core::sim::fabric::{Fault, Schedule, Shape, UnknownFault};
 
 use super::{Exit, print, tell};
-use crate::config::{Config, parse_span};
+use crate::config::{Config, parse_span, span_text};
 use crate::fleet::{self, Setup};
 
 /// What a fleet is set to unless a flag says otherwise, besides what every demo is.
@@ -36,7 +36,7 @@ pub struct FleetArgs {
     /// The first fault begins after this
     #[arg(long, value_name = "DURATION", value_parser = parse_span, default_value = "30s", requires = "fleet")]
     pub fault_start: Duration,
-    /// Each fault lasts so long
+    /// Each fault lasts so long, at most until the next one
     #[arg(long, value_name = "DURATION", value_parser = parse_span, default_value = "1m", requires = "fleet")]
     pub fault_for: Duration,
     /// From one fault to the next; 0s for each of them once, one after the other
@@ -92,6 +92,14 @@ pub(super) fn run<F: Future<Output = ()>>(
         return Ok(Exit::Refused);
     }
     let schedule = args.schedule();
+    if schedule.every.is_some_and(|every| every < schedule.length) {
+        let (length, every) = (span_text(args.fault_for), span_text(args.fault_every));
+        tell(&format!(
+            "rocewatch: --fault-for: {length} is longer than from one fault to the next: expected at most the {every} of \
+             --fault-every"
+        ));
+        return Ok(Exit::Refused);
+    }
     print(&greeting(shape, &schedule, &config))?;
     let setup = Setup { config, shape, schedule, seed: args.seed, told: Box::new(line) };
     fleet::run(setup, end, |addresses| {

@@ -24,7 +24,7 @@ pub enum Fault {
 
 /// A text that names no fault.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown fault {0:?}: expected one of {all}", all = Fault::ALL.map(Fault::label).join(", "))]
+#[error("unknown fault {0:?}: expected {all} or none", all = Fault::ALL.map(Fault::label).join(", "))]
 pub struct UnknownFault(String);
 
 impl Fault {
