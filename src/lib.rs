@@ -25,5 +25,6 @@ pub mod console;
 pub mod export;
 pub mod http;
 pub mod alerts;
+pub mod profile;
 pub mod fleet;
 pub mod dashboards;

@@ -34,7 +34,7 @@ pub enum Place {
 
 impl Place {
     /// Where `span` stands in the text of `file`.
-    pub(super) fn in_file(file: &Arc<str>, text: &str, span: Range<usize>) -> Self {
+    pub(crate) fn in_file(file: &Arc<str>, text: &str, span: Range<usize>) -> Self {
         let before = text.get(..span.start).unwrap_or(text);
         let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
         Self::File {
@@ -78,18 +78,18 @@ impl fmt::Display for Place {
 
 /// One value, as written.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Entry {
-    pub(super) given: Given,
+pub(crate) struct Entry {
+    pub(crate) given: Given,
     /// For messages: as it stands in the file, shortened.
-    pub(super) literal: String,
-    pub(super) place: Place,
+    pub(crate) literal: String,
+    pub(crate) place: Place,
     /// It was found to be of the wrong type or out of range: nothing more is concluded from it.
-    pub(super) refused: bool,
+    pub(crate) refused: bool,
 }
 
 /// The kinds of values that TOML and the command line tell apart.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Given {
+pub(crate) enum Given {
     /// From the command line, where everything is a text: its key says what it has to be.
     Bare(String),
     /// A TOML string.
@@ -108,7 +108,7 @@ pub(super) enum Given {
 
 impl Entry {
     /// The value at `value` in the text of `file`.
-    pub(super) fn from_toml(file: &Arc<str>, text: &str, value: &Spanned<DeValue<'_>>) -> Self {
+    pub(crate) fn from_toml(file: &Arc<str>, text: &str, value: &Spanned<DeValue<'_>>) -> Self {
         let given = if let DeValue::Array(items) = value.get_ref() {
             Given::List(items.iter().map(|item| Self::list_item(file, text, item)).collect())
         } else {
@@ -128,7 +128,7 @@ impl Entry {
     }
 
     /// The item of a list in a file. On the command line names may share one text, so the whole stands for them.
-    pub(super) fn item(&self, index: usize) -> Option<&Self> {
+    pub(crate) fn item(&self, index: usize) -> Option<&Self> {
         match (&self.place, &self.given) {
             (Place::File { .. }, Given::List(items)) => items.get(index),
             (Place::File { .. } | Place::Flag(_) | Place::Set(_) | Place::Preset(_), _) => None,
@@ -136,7 +136,7 @@ impl Entry {
     }
 
     /// A value from the command line.
-    pub(super) fn bare(text: &str, place: Place) -> Self {
+    pub(crate) fn bare(text: &str, place: Place) -> Self {
         Self { given: Given::Bare(text.into()), literal: shorten(text), place, refused: false }
     }
 
@@ -167,7 +167,7 @@ impl Given {
 }
 
 /// The first line of a value, without control characters and not too long.
-pub(super) fn shorten(literal: &str) -> String {
+pub(crate) fn shorten(literal: &str) -> String {
     let first = literal.lines().next().unwrap_or_default();
     let mut short: String = first
         .chars()

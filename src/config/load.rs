@@ -121,7 +121,8 @@ fn build(
     }
 }
 
-fn read(choice: &FileChoice, author: Author) -> Result<Option<(String, String)>, ConfigError> {
+/// The name and the text of a file, if it is there.
+pub(crate) fn read(choice: &FileChoice, author: Author) -> Result<Option<(String, String)>, ConfigError> {
     let path: &Path = match choice {
         FileChoice::None => return Ok(None),
         FileChoice::IfPresent(path) | FileChoice::Named(path) => path,

@@ -10,6 +10,7 @@ use rocewatch_core::settings::Settings;
 
 mod given;
 mod span;
+mod quantity;
 mod listen;
 mod pattern;
 mod devices;
@@ -30,14 +31,18 @@ mod reference;
 pub use assignment::{Assignment, BadAssignment, Flag, flags};
 pub use devices::{Admission, DeviceFilter};
 pub use given::Place;
+pub(crate) use given::{Entry, shorten};
 pub use listen::{BadListenAddress, ListenAddress, ListenHost};
+pub(crate) use load::read as read_file;
 pub use load::{Author, FileChoice, Request};
 pub use pattern::{BadPattern, Pattern};
 pub use problem::{ConfigError, Problem, Problems, Style, Subject};
+pub use quantity::{BadQuantity, Length, Size, Speed};
 pub use reference::{example, page};
 pub use setting::Arity;
+pub(crate) use setting::{Mismatch, Setting, TextRule, choice, quoted, text};
 pub use span::{BadSpan, parse_span, span_text};
-pub(crate) use table::nearest;
+pub(crate) use table::{nearest, syntax};
 
 use values::Values;
 

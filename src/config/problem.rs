@@ -101,7 +101,7 @@ pub struct Subject {
 
 impl Problem {
     /// A value that is not what its key takes.
-    pub(super) fn expected(path: String, entry: &Entry, expected: &str) -> Self {
+    pub(crate) fn expected(path: String, entry: &Entry, expected: &str) -> Self {
         Self {
             place: entry.place.clone(),
             subject: Some(Subject { path, value: entry.literal.clone() }),
@@ -152,7 +152,7 @@ impl fmt::Display for Problems {
 
 impl Problems {
     /// Problems of the file `name` with `text`, or of none.
-    pub(super) fn new(list: Vec<Problem>, file: Option<(&str, &str)>) -> Self {
+    pub(crate) fn new(list: Vec<Problem>, file: Option<(&str, &str)>) -> Self {
         Self { list: in_order(list), file: file.map(|(name, text)| (name.into(), text.into())) }
     }
 

@@ -16,21 +16,21 @@ use super::{LogFormat, LogLevel};
 
 /// Why a value was not taken.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Mismatch {
+pub(crate) struct Mismatch {
     /// What would have been taken.
-    pub(super) expected: String,
+    pub(crate) expected: String,
     /// Which item of a list it is about.
-    pub(super) item: Option<usize>,
+    pub(crate) item: Option<usize>,
 }
 
 impl Mismatch {
-    pub(super) const fn of(expected: String) -> Self {
+    pub(crate) const fn of(expected: String) -> Self {
         Self { expected, item: None }
     }
 }
 
 /// A type that a key can have.
-pub(super) trait Setting: Sized {
+pub(crate) trait Setting: Sized {
     /// What of the type's values is allowed for one key.
     type Limit;
     /// How often a flag takes it.
@@ -60,7 +60,7 @@ pub enum Arity {
 }
 
 /// What a text has to be.
-pub(super) enum TextRule {
+pub(crate) enum TextRule {
     /// Anything.
     Any,
     /// Anything but nothing.
@@ -72,7 +72,7 @@ pub(super) enum TextRule {
 }
 
 /// The text given, if one was.
-fn text(entry: &Entry) -> Option<&str> {
+pub(crate) fn text(entry: &Entry) -> Option<&str> {
     match &entry.given {
         Given::Bare(text) | Given::Text(text) => Some(text),
         Given::Integer(_) | Given::Decimal(_) | Given::Switch(_) | Given::List(_) | Given::Foreign => None,
@@ -80,7 +80,7 @@ fn text(entry: &Entry) -> Option<&str> {
 }
 
 /// `text` as TOML writes it.
-pub(super) fn quoted(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     toml::Value::from(text).to_string()
 }
 
@@ -182,7 +182,7 @@ macro_rules! count {
     )+};
 }
 
-count!(u16, u32, u64);
+count!(u8, u16, u32, u64);
 
 impl Setting for bool {
     type Limit = ();
@@ -305,18 +305,19 @@ impl Setting for Option<PathBuf> {
     }
 }
 
+/// A setting for types that list their values in `ALL` and name each by `label`.
 macro_rules! choice {
     ($($type:ty: $placeholder:literal),+) => {$(
-        impl Setting for $type {
+        impl $crate::config::Setting for $type {
             type Limit = ();
             const IS_NAME: bool = true;
 
-            fn read(entry: &Entry, _limit: &()) -> Result<Self, Mismatch> {
-                let name = text(entry);
+            fn read(entry: &$crate::config::Entry, _limit: &()) -> Result<Self, $crate::config::Mismatch> {
+                let name = $crate::config::text(entry);
                 Self::ALL
                     .into_iter()
                     .find(|choice| Some(choice.label()) == name)
-                    .ok_or_else(|| Mismatch::of(Self::expected(&())))
+                    .ok_or_else(|| $crate::config::Mismatch::of(Self::expected(&())))
             }
 
             fn placeholder(_limit: &Self::Limit) -> &'static str {
@@ -328,11 +329,13 @@ macro_rules! choice {
             }
 
             fn show(&self) -> String {
-                quoted(self.label())
+                $crate::config::quoted(self.label())
             }
         }
     )+};
 }
+
+pub(crate) use choice;
 
 choice!(
     Mode: "MODE",

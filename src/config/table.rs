@@ -28,7 +28,7 @@ pub(super) fn read(file: &str, text: &str) -> Result<(Values, Vec<Problem>), Box
     Ok((walk.values, walk.problems))
 }
 
-fn syntax(file: &Arc<str>, text: &str, error: &toml::de::Error) -> Problem {
+pub(crate) fn syntax(file: &Arc<str>, text: &str, error: &toml::de::Error) -> Problem {
     let span = error.span().unwrap_or(0..0);
     let lines = error.message().lines().map(str::trim).filter(|line| !line.is_empty());
     Problem {
