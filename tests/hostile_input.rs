@@ -165,6 +165,11 @@ fn a_configuration_may_hold_anything() {
 }
 
 #[test]
+fn a_profile_may_hold_anything() {
+    survives("profile", 1000);
+}
+
+#[test]
 fn a_journal_may_hold_anything() {
     survives("journal", 500);
 }

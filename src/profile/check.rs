@@ -7,10 +7,16 @@ use super::read::Entries;
 
 /// Bytes of headers that the kernel leaves room for when it derives an RDMA MTU from that of the interface
 /// (`iboe_get_mtu` in include/rdma/ib_addr.h: GRH 40, UDP 8, BTH 12, extended headers 32, ICRC 4).
-pub(crate) const RDMA_HEADERS_BYTES: u32 = 96;
+const RDMA_HEADERS_BYTES: u32 = 96;
 
 /// Payloads that an RDMA packet can have, in bytes.
 const RDMA_MTUS: [u32; 5] = [256, 512, 1024, 2048, 4096];
+
+/// The payload of an RDMA packet on an interface with this MTU, in bytes; none where even the smallest does not fit.
+#[must_use]
+pub fn rdma_mtu(netdev: u32) -> Option<u32> {
+    RDMA_MTUS.into_iter().rev().find(|active| active.saturating_add(RDMA_HEADERS_BYTES) <= netdev)
+}
 
 /// Everything that contradicts something else.
 pub(super) fn contradictions(profile: &Profile, entries: &Entries) -> Vec<Problem> {

@@ -15,6 +15,7 @@ mod read;
 mod check;
 mod page;
 
+pub use check::rdma_mtu;
 pub use page::page;
 pub use rows::{
     Cnp, Dcqcn, Ecn, GidKind, Headroom, Link, Moderation, Mtu, Nccl, Origin, Pfc, Profile, Roce, Trust,

@@ -108,7 +108,7 @@ profile! {
         cell: Size, Size::new(1)..=Size::new(65_536),
             "The pieces in which the buffer is given out; the need is rounded up to them", "the data sheet of the chip; 256 B on mlx5";
         peer_response_quanta: u32, 0..=1_000_000,
-            "How long a peer takes to act on pause, in quanta of 512 bit times. Absent: by speed, from IEEE 802.3",
+            "How long a peer takes to act on pause, in quanta of 512 bit times. Absent: by speed, as docs/plan.md lists it",
             "IEEE 802.3 annex 31B.3.7";
     }
 
@@ -119,7 +119,7 @@ profile! {
         rp_initial_alpha_value: u32, ANY,
             "Alpha at the first notification, in parts of 1023", "mlx5 cc_params; roce_rp/initial_alpha_value";
         rp_dce_tcp_g: u32, ANY,
-            "How much one notification changes alpha, in parts of 1024", "mlx5 cc_params; roce_rp/dce_tcp_g";
+            "What is kept of alpha when it is updated, in parts of 1024", "mlx5 cc_params; roce_rp/dce_tcp_g";
         rp_dce_tcp_rtt: u32, ANY,
             "How often alpha is updated, in microseconds", "mlx5 cc_params; roce_rp/dce_tcp_rtt";
         rp_rate_reduce_monitor_period: u32, ANY,
@@ -135,7 +135,7 @@ profile! {
         rp_hai_rate: u32, ANY,
             "The step of hyper increase, in Mbit/s", "mlx5 cc_params; roce_rp/rpg_hai_rate";
         rp_gd: u32, ANY,
-            "By how much alpha cuts the rate: the cut is alpha / 2 to this power", "mlx5 cc_params; roce_rp/rpg_gd";
+            "By how much alpha cuts the rate: the share cut off is alpha (of 1023) / 2 to this power, so that 11 is half of it", "mlx5 cc_params; roce_rp/rpg_gd";
         rp_min_dec_fac: u32, ANY,
             "The deepest cut: what is left of the rate at least, in percent", "mlx5 cc_params; roce_rp/rpg_min_dec_fac";
         rp_min_rate: u32, ANY,

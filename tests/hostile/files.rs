@@ -8,6 +8,7 @@ use std::time::Duration;
 use rocewatch::actuate::{Journal, Stored};
 use rocewatch::config::{Config, ConfigError, Style};
 use rocewatch::node::{DirectoryNode, Node};
+use rocewatch::profile::Profile;
 use rocewatch::replay::{self, Recording};
 use rocewatch::sources::{DirectorySource, Source};
 use rocewatch_core::input::{Input, JournalState};
@@ -57,13 +58,25 @@ pub(super) fn port_folder(bytes: &[u8]) {
 
 /// The configuration: what is taken is the same when it is written down, what is refused is shown.
 pub(super) fn config(bytes: &[u8]) {
+    written_or_refused(bytes, Config::parse, Config::to_toml);
+}
+
+/// A profile: likewise.
+pub(super) fn profile(bytes: &[u8]) {
+    written_or_refused(bytes, Profile::parse, Profile::to_toml);
+}
+
+fn written_or_refused<T: PartialEq>(
+    bytes: &[u8],
+    parse: fn(&str, &str) -> Result<T, ConfigError>,
+    write: fn(&T) -> String,
+) {
     let Ok(text) = str::from_utf8(bytes) else { return };
-    match Config::parse("hostile.toml", text) {
-        Ok(config) => {
-            let written = config.to_toml();
-            let again =
-                Config::parse("again.toml", &written).unwrap_or_else(|error| panic!("{written}\n{error}"));
-            assert!(again == config, "{written}");
+    match parse("hostile.toml", text) {
+        Ok(taken) => {
+            let written = write(&taken);
+            let again = parse("again.toml", &written).unwrap_or_else(|error| panic!("{written}\n{error}"));
+            assert!(again == taken, "{written}");
         }
         Err(error) => {
             let ConfigError::Refused(problems) = &error else { panic!("{error}") };

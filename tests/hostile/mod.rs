@@ -33,6 +33,7 @@ pub(crate) const TARGETS: &[Target] = &[
     Target { name: "ethtool_text", feed: files::ethtool_text, seeds: seeds::ethtool_text },
     Target { name: "port_folder", feed: files::port_folder, seeds: seeds::port_folder },
     Target { name: "config", feed: files::config, seeds: seeds::config },
+    Target { name: "profile", feed: files::profile, seeds: seeds::profile },
     Target { name: "journal", feed: files::journal, seeds: seeds::journal },
     Target { name: "recording", feed: files::recording, seeds: seeds::recording },
     Target { name: "inputs", feed: told::inputs, seeds: seeds::inputs },

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use rocewatch::config;
+use rocewatch::profile;
 use rocewatch::sys::uapi::{NLMSG_DONE, NLMSG_ERROR, RTM_NEWLINK};
 use rocewatch_core::action::{ActionResult, Outcome, PauseConfig, PutBack, Report};
 use rocewatch_core::durable::{Durable, PortName, QueueMemory, Spent};
@@ -111,6 +112,15 @@ pub(super) fn config() -> Vec<Vec<u8>> {
     let right = "[watchdog]\nmode = \"enforce\"\nhold = \"3s\"\n[watchdog.rx]\nactions = [\"alert\", \"pfc-off\"]\n\
                  [poll]\ncalm = \"100ms\"\nfast = \"100ms\"\n[devices]\ninclude = \"eth[0-9]+\"\n";
     vec![config::example().into_bytes(), wrong.into(), right.into()]
+}
+
+/// The built-in profile, one that says more, and one that contradicts itself.
+pub(super) fn profile() -> Vec<Vec<u8>> {
+    let more = "[link]\nspeed = \"1.6T\"\ncable = \"0.5m\"\n[headroom]\nmin = \"184.321KB\"\ncell = \"256B\"\n\
+                [moderation]\nadaptive_rx = true\n[nccl]\nib_hca = \"mlx5_0\"\n[dcqcn]\nrp_gd = 11\n";
+    let wrong = "[pfc]\npriorities = [3, 3]\nprevention_timeout = \"1h\"\n[roce]\ndscp = 26\ntraffic_class = 0\n\
+                 [mtu]\nnetdev = 1500\nrdma_active = 4096\n[linc]\n";
+    vec![profile::ROCEV2_DEFAULT_TEXT.into(), more.into(), wrong.into()]
 }
 
 /// One of an agent that ended in the midst of its work.
