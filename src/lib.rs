@@ -26,5 +26,6 @@ pub mod export;
 pub mod http;
 pub mod alerts;
 pub mod profile;
+pub mod plan;
 pub mod fleet;
 pub mod dashboards;

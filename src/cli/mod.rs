@@ -24,6 +24,7 @@ pub mod config;
 pub mod counters;
 pub mod alerts;
 pub mod dashboards;
+pub mod plan;
 pub mod ctl;
 
 /// The whole command line.
@@ -69,6 +70,8 @@ pub enum Command {
     Alerts(alerts::AlertsArgs),
     /// Write the Grafana dashboards as files
     Dashboards(dashboards::DashboardsArgs),
+    /// Work out a fabric's settings: headroom, marking, watchdog times, commands, SONiC, and the profile to check
+    Plan(plan::PlanArgs),
 }
 
 /// How a subcommand ended.
@@ -118,6 +121,7 @@ impl Command {
             Self::Counters => counters::run(),
             Self::Alerts(args) => alerts::run(&args),
             Self::Dashboards(args) => dashboards::run(&args),
+            Self::Plan(args) => plan::run(&args),
         }
     }
 }
