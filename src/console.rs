@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use rocewatch_core::action::{ActionKind, ActionResult, Purpose, PutBack, UndoResult};
 use rocewatch_core::event::{Event, EventKind, PauseKnown};
+use rocewatch_core::nvmf::{NvmfChange, NvmfTold};
 use rocewatch_core::phase::{Class, EndReason};
 use rocewatch_core::policy::Veto;
 use rocewatch_core::units::{Direction, MonoTime};
@@ -65,7 +66,8 @@ impl<W> Console<W> {
     }
 
     fn count(&self, event: &Event) {
-        if event.place.netdev.is_empty() {
+        // A path of storage is none of the port's storms.
+        if event.place.netdev.is_empty() || matches!(event.kind, EventKind::NvmfChanged(_)) {
             return;
         }
         let mut tallies = self.tallies();
@@ -102,6 +104,7 @@ impl<W> Console<W> {
             | EventKind::Sighted
             | EventKind::ReadFailed { .. }
             | EventKind::ReadRecovered { .. }
+            | EventKind::NvmfChanged(_)
             | EventKind::Acknowledged
             | EventKind::Reconfigured { .. }
             | EventKind::DetectRaised { .. }
@@ -209,6 +212,7 @@ fn sentence(kind: &EventKind, direction: Option<Direction>) -> Option<(&'static 
         EventKind::Sighted => ("sight", "can be judged again".into()),
         EventKind::ReadFailed { error } => ("read", error.clone()),
         EventKind::ReadRecovered { failures } => ("read", format!("answers again after {failures} failures")),
+        EventKind::NvmfChanged(told) => ("nvme", nvmf(told)),
         EventKind::DetectRaised { configured, effective } => (
             "slow",
             format!("its source is slow: {} to detect, not {}", seconds(*effective), seconds(*configured)),
@@ -227,6 +231,21 @@ fn sentence(kind: &EventKind, direction: Option<Direction>) -> Option<(&'static 
         | EventKind::Acknowledged
         | EventKind::Reconfigured { .. } => return None,
     })
+}
+
+fn nvmf(told: &NvmfTold) -> String {
+    let change = &told.change;
+    let NvmfChange { controller, transport, address, .. } = change;
+    let is = match (change.from, change.to) {
+        (None, Some(to)) => format!("found {}", to.label()),
+        (Some(from), Some(to)) => format!("from {} to {}", from.label(), to.label()),
+        (Some(from), None) => format!("gone, was {}", from.label()),
+        (None, None) => "gone".into(),
+    };
+    let estimated = if told.estimated { " at most" } else { "" };
+    let pause =
+        told.paused.map(|share| format!(", while its port was paused: {share} of a window{estimated}"));
+    format!("{controller} ({transport} {address}): {is}{}", pause.unwrap_or_default())
 }
 
 fn storm(

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use rocewatch_core::action::{Op, Purpose, PutBack, UndoResult};
 use rocewatch_core::event::{Event, EventKind, Level};
+use rocewatch_core::nvmf::{NvmfState, NvmfTold};
 use tracing::{debug, error, info, warn};
 
 use crate::runtime::EventSink;
@@ -147,6 +148,23 @@ fn print(event: &Event) {
             line!(event, "undo waits for its device", action_id = action.0)
         }
         EventKind::UndoDropped { action } => line!(event, "undo dropped", action_id = action.0),
+        EventKind::NvmfChanged(NvmfTold { change, paused, estimated }) => {
+            let (from, to) = (change.from.map(NvmfState::label), change.to.map(NvmfState::label));
+            let (paused_share, estimated) =
+                (paused.map(|share| share.to_string()), estimated.then_some(true));
+            line!(
+                event,
+                "nvmf controller changed",
+                controller = change.controller,
+                from,
+                to,
+                transport = change.transport,
+                address = change.address,
+                subsystem = change.subsystem,
+                paused_share,
+                estimated
+            )
+        }
         EventKind::Acknowledged => line!(event, "acknowledged"),
     }
 }

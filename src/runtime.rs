@@ -247,6 +247,7 @@ const fn is_asked_for(input: &Input) -> bool {
         | Input::Pause(_)
         | Input::Health(_)
         | Input::Route(_)
+        | Input::Nvmf(_)
         | Input::GuardAnswer(_)
         | Input::Outcome(_)
         | Input::Command(Command::Stop)

@@ -28,6 +28,7 @@ use rocewatch_core::input::{
     BoundPort, Command, DcbOwner, Effect, Ended, GuardAnswer, Input, JournalState, Maintenance, PortDcb,
     PortHealth, PortLink, PortPause, ReadFailed, Reading, SourceRefresh, TestDepth,
 };
+use rocewatch_core::nvmf::{NvmfChange, NvmfState};
 use rocewatch_core::phase::{LockReason, Locked};
 use rocewatch_core::policy::BUDGET_WINDOW;
 use rocewatch_core::record::Narrowing;
@@ -318,6 +319,19 @@ fn any_command() -> impl Strategy<Value = Command> {
     prop_oneof![6 => ack, 6 => test, 1 => Just(Command::Stop)]
 }
 
+fn any_nvmf() -> impl Strategy<Value = NvmfChange> {
+    let state = || option::of(prop::sample::select(&NvmfState::ALL[..]));
+    (any_text(), vec(0..PORTS, 0..3), state(), state()).prop_map(|(controller, ports, from, to)| NvmfChange {
+        controller,
+        subsystem: "nqn.2026-01.example:disk".into(),
+        transport: "rdma".into(),
+        address: String::new(),
+        netdevs: ports.into_iter().map(|port| format!("eth{port}")).collect(),
+        from,
+        to,
+    })
+}
+
 /// Anything but settings, which the two properties draw in different ways.
 fn any_input() -> impl Strategy<Value = Input> {
     let guard = (any_time(), any::<Result<u64, ()>>()).prop_map(|(asked_at, answer)| GuardAnswer {
@@ -343,6 +357,7 @@ fn any_input() -> impl Strategy<Value = Input> {
         2 => any_pause().prop_map(Input::Pause),
         1 => health.prop_map(Input::Health),
         1 => vec(any_port(), 0..3).prop_map(Input::Route),
+        2 => any_nvmf().prop_map(Input::Nvmf),
         1 => maintenance.prop_map(Input::Maintenance),
         1 => guard.prop_map(Input::GuardAnswer),
         1 => outcome.prop_map(Input::Outcome),

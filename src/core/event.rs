@@ -213,6 +213,8 @@ pub enum EventKind {
         /// How often it failed in a row.
         failures: u64,
     },
+    /// An NVMe-oF controller came, went, or is in another state; its place is the port that carries it.
+    NvmfChanged(crate::nvmf::NvmfTold),
     /// The operator acknowledged.
     Acknowledged,
     /// Maintenance keeps the watchdog from acting, on a port or everywhere.
@@ -343,6 +345,7 @@ impl EventKind {
             Self::Sighted => "sighted",
             Self::ReadFailed { .. } => "read_failed",
             Self::ReadRecovered { .. } => "read_recovered",
+            Self::NvmfChanged(_) => "nvmf_changed",
             Self::Acknowledged => "acknowledged",
             Self::MaintenanceBegun { .. } => "maintenance_begun",
             Self::MaintenanceEnded { .. } => "maintenance_ended",
@@ -361,6 +364,7 @@ impl EventKind {
                 Level::Debug
             }
             Self::PhaseChanged { .. } => Level::Info,
+            Self::NvmfChanged(told) => told.change.level(),
             Self::StormDetected { .. }
             | Self::PauseEntered { .. }
             | Self::ActionVetoed { .. }

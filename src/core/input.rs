@@ -9,6 +9,7 @@ use crate::binding::Bound;
 use crate::durable::{Durable, Maintained};
 use crate::event::Event;
 use crate::ids::{ActionId, PortIdentity, PortKey};
+use crate::nvmf::NvmfChange;
 use crate::policy::Veto;
 use crate::settings::Settings;
 use crate::units::{Direction, MonoTime, PriorityMask, Queue};
@@ -33,6 +34,8 @@ pub enum Input {
     Health(PortHealth),
     /// The ports that carry the default route.
     Route(Vec<PortKey>),
+    /// An NVMe-oF controller of this host.
+    Nvmf(NvmfChange),
     /// Maintenance of one port, or of all.
     Maintenance(Maintenance),
     /// The fleet guard has answered.

@@ -21,6 +21,7 @@ pub mod trigger;
 pub mod watchdog;
 pub mod policy;
 pub mod durable;
+pub mod nvmf;
 pub mod event;
 pub mod input;
 pub mod engine;

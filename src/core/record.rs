@@ -86,6 +86,7 @@ impl Narrowing {
             | Input::Pause(_)
             | Input::Health(_)
             | Input::Route(_)
+            | Input::Nvmf(_)
             | Input::Maintenance(_)
             | Input::GuardAnswer(_)
             | Input::Outcome(_)

@@ -15,6 +15,7 @@ use rocewatch_core::input::{
     Command, DcbOwner, Effect, Ended, GuardAnswer, Input, JournalState, Maintenance, PortDcb, PortHealth,
     PortLink, PortPause, ReadFailed, Reading,
 };
+use rocewatch_core::nvmf::{NvmfChange, NvmfState};
 use rocewatch_core::record::{FORMAT, Header, Line};
 use rocewatch_core::settings::Settings;
 use rocewatch_core::units::{Direction, MonoTime, Priority, PriorityMask, Queue};
@@ -205,6 +206,18 @@ fn storm() -> (Told, Vec<(MonoTime, Input, Vec<Effect>)>) {
     (told, lines)
 }
 
+fn nvmf(from: Option<NvmfState>, to: Option<NvmfState>) -> NvmfChange {
+    NvmfChange {
+        controller: "nvme0".into(),
+        subsystem: "nqn.2026-01.example:disk".into(),
+        transport: "rdma".into(),
+        address: "192.0.2.1:4420".into(),
+        netdevs: vec!["eth0".into()],
+        from,
+        to,
+    }
+}
+
 /// One of each other input.
 fn others(now: MonoTime) -> Vec<Input> {
     let port = PortKey(0);
@@ -215,6 +228,8 @@ fn others(now: MonoTime) -> Vec<Input> {
         Input::ReadFailed(ReadFailed { port, error: "EIO".into() }),
         Input::Health(PortHealth { port, reporter: "fw".into(), in_error: true }),
         Input::Route(vec![port]),
+        Input::Nvmf(nvmf(Some(NvmfState::Live), Some(NvmfState::Resetting))),
+        Input::Nvmf(nvmf(Some(NvmfState::Connecting), None)),
         Input::Maintenance(Maintenance { port: Some(port), until: Some(now), by: Some(0) }),
         Input::GuardAnswer(GuardAnswer { asked_at: now, answer: Ok(3) }),
         Input::Command(Command::Ack { port, queue: Queue::Priority(Priority::ALL[3]), direction: None }),

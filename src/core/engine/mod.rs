@@ -14,6 +14,7 @@ mod ending;
 mod ledger;
 mod maintenance;
 mod memory;
+mod nvmf;
 mod observe;
 mod offers;
 mod operate;
@@ -128,6 +129,7 @@ impl Engine {
             Input::Pause(pause) => self.pause(*pause, now),
             Input::Health(health) => self.health(health.clone()),
             Input::Route(in_band) => self.route(in_band),
+            Input::Nvmf(change) => self.nvmf(change, now),
             Input::Maintenance(maintenance) => self.maintain(*maintenance, now),
             Input::GuardAnswer(answer) => self.guard_answer(answer.clone()),
             Input::Outcome(ended) => self.ended(ended.clone(), now),

@@ -137,6 +137,14 @@ impl Accounts {
         self.minute.iter().map(|(_, share)| *share).max().unwrap_or_default().max(self.second_max)
     }
 
+    /// The highest share within the last `span` before `now`, to the second.
+    pub(super) fn ratio_since(&self, now: MonoTime, span: Duration) -> Permille {
+        let first = now.before(span).as_nanos() / 1_000_000_000;
+        let whole = self.minute.iter().filter(|(second, _)| *second >= first).map(|(_, share)| *share);
+        let open = self.second.filter(|second| *second >= first).map(|_| self.second_max);
+        whole.chain(open).max().unwrap_or_default()
+    }
+
     /// Whether anything was ever observed.
     #[must_use]
     pub fn observed(&self) -> bool {

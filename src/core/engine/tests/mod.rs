@@ -4,6 +4,7 @@
 
 mod acting;
 mod field;
+mod nvmf;
 mod regressions;
 mod rig;
 mod seeing;

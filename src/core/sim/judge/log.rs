@@ -119,6 +119,7 @@ impl Judge {
             | EventKind::ReadFailed { .. }
             | EventKind::ReadRecovered { .. }
             | EventKind::TestRefused { .. }
+            | EventKind::NvmfChanged(_)
             | EventKind::Acknowledged
             | EventKind::MaintenanceBegun { .. }
             | EventKind::MaintenanceEnded { .. }
