@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use beside::look_beside;
+use beside::{look_beside, watch_nvmf};
 use memory::{LOCK_PATIENCE, Memory, is_to_act, vacancy};
 use rocewatch_core::engine::Engine;
 use rocewatch_core::input::{Command, Input, JournalState};
@@ -36,7 +36,7 @@ use crate::privileges::Ports;
 use crate::recorder::{IncidentLimits, Incidents, Recorder};
 use crate::runtime::{EventSink, INPUTS_MAX, Outlets, Pollers, Runtime};
 use crate::service::Supervisor;
-use crate::sources::{Feed, RdmaCounters};
+use crate::sources::{Feed, NvmfControllers, RdmaCounters};
 
 /// What the agent runs on.
 pub struct Setup {
@@ -75,6 +75,8 @@ pub struct Place {
     pub ports: Ports,
     /// RDMA counters that are read besides.
     pub rdma: Option<RdmaCounters>,
+    /// NVMe-oF controllers that are looked at besides.
+    pub nvmf: Option<NvmfControllers>,
 }
 
 /// Who tells that a link has changed.
@@ -206,7 +208,7 @@ struct Agent {
 impl Agent {
     fn start(setup: Setup, memory: Memory) -> Result<Self, StartError> {
         let Setup { config, place, sinks, record, load, hangup: _ } = setup;
-        let Place { node, collector, watch: _, ports, rdma } = place;
+        let Place { node, collector, watch: _, ports, rdma, nvmf } = place;
         let stats = Arc::new(AgentStats::default());
         let Memory { journal, durable, mode_max, maintenance, maintenance_file } = memory;
         let mode = config.settings.mode.min(mode_max);
@@ -260,6 +262,9 @@ impl Agent {
         let discovery =
             thread::Builder::new().name("discovery".into()).spawn(move || discovery.run(&woken))?;
         look_beside(&config, rdma, &stats)?;
+        if let Some(controllers) = nvmf {
+            watch_nvmf(controllers, inputs.clone(), Arc::clone(&stats))?;
+        }
         let desk = Arc::new(Desk {
             inputs: inputs.clone(),
             replies,

@@ -150,6 +150,11 @@ fn what_is_said_of_rdma_may_hold_anything() {
 }
 
 #[test]
+fn the_files_of_nvmf_may_hold_anything() {
+    survives("nvmf_files", 1000);
+}
+
+#[test]
 fn an_ethtool_text_may_hold_anything() {
     survives("ethtool_text", 2000);
 }

@@ -16,8 +16,10 @@ use node::{INTERVAL, Node, Plan, identity};
 use rocewatch::export::host::{HostFacts, ProcessFacts};
 use rocewatch::export::stats::{AgentStats, BuildInfo, Collector, PageFacts};
 use rocewatch::export::{Clock, Moment, PageCache, render};
-use rocewatch::sources::PortFacts;
-use rocewatch::sources::{Lag, RdmaView};
+use rocewatch::sources::{
+    Lag, NvmfController, NvmfFacts, NvmfSubsystem, NvmfTransport, NvmfView, PortFacts, RdmaView, TargetPort,
+    TargetSubsystem,
+};
 use rocewatch::sys::dcb::{DcbSettings, Trust};
 use rocewatch::sys::devlink::Reporter;
 use rocewatch::sys::ethtool_replies::{
@@ -30,6 +32,7 @@ use rocewatch_core::action::{ActionKind, ActionResult, PauseConfig};
 use rocewatch_core::catalog::{Counter, Family, FamilyKind, Slot};
 use rocewatch_core::ids::{PortIdentity, PortKey};
 use rocewatch_core::input::{GuardAnswer, Input};
+use rocewatch_core::nvmf::NvmfState;
 use rocewatch_core::settings::{Guard, Mode, Settings};
 use rocewatch_core::snapshot::{CounterView, Snapshot};
 use rocewatch_core::units::{MonoTime, Priority, PriorityMask};
@@ -116,12 +119,51 @@ fn busy(snapshot: &Snapshot) -> AgentStats {
     failing.note_read(Collector::Ethtool, Duration::from_secs(1), Err("ETIMEDOUT"));
     stats.reads.note_read(Collector::Link, Duration::from_micros(90), Ok(()));
     stats.note_rdma(vec![rdma_port("mlx5_0", "eth0", &[]), lag(&[(Counter::EcnMarkedPackets, 9)])]);
+    stats.note_nvmf(nvmf(snapshot.at));
     stats.http.note_request("/metrics", 200);
     stats.recorder.records.add(12);
     stats.note_config_accepted("5d41402a".into(), Duration::from_secs(1_700_000_000));
     stats.note_page(PageFacts { bytes: 70_000, took: Duration::from_millis(2) });
     stats.note_host(host());
     stats
+}
+
+/// Two paths to a subsystem, one of them lost a while ago, and one that is served.
+fn nvmf(at: MonoTime) -> NvmfView {
+    let nqn = || "nqn.2026-01.example:disk".to_owned();
+    let controller = |name: &str, transport, state| NvmfController {
+        name: name.into(),
+        facts: NvmfFacts {
+            subsystem: nqn(),
+            transport,
+            address: "192.0.2.1:4420".into(),
+            host_address: String::new(),
+            queues: Some(9),
+            timeouts: vec![("keep_alive", Duration::from_secs(5)), ("ctrl_loss", Duration::from_secs(600))],
+        },
+        state: Some(state),
+        interface: "bond0".into(),
+        netdevs: vec!["eth0".into()],
+        ..NvmfController::default()
+    };
+    let live = controller("nvme1", NvmfTransport::Rdma, NvmfState::Live);
+    let not_live_since = Some(at.before(Duration::from_millis(1500)));
+    let away = controller("nvme2", NvmfTransport::Tcp, NvmfState::Connecting);
+    let away = NvmfController { not_live_since, transitions: 3, reconnects: 1, ..away };
+    let subsystem = |nqn, paths, live, lost| NvmfSubsystem { nqn, paths, live, lost };
+    let port = TargetPort {
+        name: "1".into(),
+        transport: NvmfTransport::Rdma,
+        address: "192.0.2.9:4420".into(),
+        subsystems: vec![nqn()],
+    };
+    NvmfView {
+        at,
+        controllers: vec![live, away],
+        subsystems: vec![subsystem(nqn(), 2, 1, 0), subsystem("nqn.2026-01.example:gone".into(), 0, 0, 2)],
+        target_ports: vec![port],
+        target_subsystems: vec![TargetSubsystem { nqn: nqn(), namespaces: 2, hosts: Some(4) }],
+    }
 }
 
 /// What a port tells whose driver tells everything, with the reporters that mlx5 has and that others have.
@@ -719,7 +761,10 @@ fn a_node_of_eight_ports_keeps_its_budget_of_series() {
             }
             (0..60).for_each(|_| node.read(|_, _, _| {}));
             let snapshot = node.snapshot();
-            let page = render(&snapshot, &busy(&snapshot), &moment(node.now));
+            let stats = busy(&snapshot);
+            // Paths to storage, a dozen series each, are as many as somebody has connected.
+            stats.note_nvmf(NvmfView::default());
+            let page = render(&snapshot, &stats, &moment(node.now));
             let lines = page.plain.split(|byte| *byte == b'\n').filter(|l| !l.is_empty() && l[0] != b'#');
             assert_eq!(page.series, lines.count());
             assert!(page.series < SERIES_MAX, "{driver} {pfc:?}: {} series", page.series);

@@ -84,6 +84,7 @@ fn an_agent_whose_engine_has_ended_ends_too() {
         watch: Watch::Nobody,
         ports: Ports::Imitated,
         rdma: None,
+        nvmf: None,
     };
     let config = Config::load(&request).unwrap();
     let setup = Setup {

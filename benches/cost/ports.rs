@@ -120,6 +120,7 @@ pub(crate) fn run_simulated_agent() -> ExitCode {
         watch: Watch::Nobody,
         ports: Ports::Imitated,
         rdma: None,
+        nvmf: None,
     };
     let setup = Setup {
         config,

@@ -1,16 +1,19 @@
-//! What is read besides the ports: the host, and RDMA devices. Each on a thread of its own, at its own pace.
+//! What is read besides the ports: the host, RDMA devices, and NVMe-oF controllers. Each on a thread of its own, at its own pace.
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::mpsc::SyncSender;
 use std::thread;
 use std::time::Duration;
+
+use rocewatch_core::input::Input;
 
 use super::StartError;
 use crate::clock;
 use crate::config::Config;
 use crate::export::host::HostProbe;
 use crate::export::stats::{AgentStats, Collector};
-use crate::sources::RdmaCounters;
+use crate::sources::{NvmfControllers, RdmaCounters};
 
 /// How often the host is looked at.
 const HOST_EVERY: Duration = Duration::from_secs(5);
@@ -62,6 +65,30 @@ fn read_rdma(mut counters: RdmaCounters, stats: Arc<AgentStats>) -> Result<(), S
             stats.note_rdma(views);
             stats.reads.note_read(Collector::Rdma, clock::now().since(began), counters.outcome());
             thread::sleep(RDMA_EVERY);
+        }
+    })?;
+    Ok(())
+}
+
+/// Looks at NVMe-oF controllers until the engine is gone, and tells it what becomes of them.
+pub(super) fn watch_nvmf(
+    mut controllers: NvmfControllers,
+    inputs: SyncSender<Input>,
+    stats: Arc<AgentStats>,
+) -> Result<(), StartError> {
+    thread::Builder::new().name("nvmf".into()).spawn(move || {
+        loop {
+            let began = clock::now();
+            stats.reads.note_begin(Collector::Nvmf, began);
+            let (view, changes) = controllers.read(began, &stats.reads);
+            stats.note_nvmf(view);
+            stats.reads.note_read(Collector::Nvmf, clock::now().since(began), controllers.outcome());
+            for change in changes {
+                if inputs.send(Input::Nvmf(change)).is_err() {
+                    return;
+                }
+            }
+            thread::sleep(controllers.pace());
         }
     })?;
     Ok(())

@@ -8,7 +8,7 @@ use clap::Args;
 use rocewatch_core::sim::fabric::Shape;
 use rocewatch_core::sim::peer::{Pattern, Script, Spell};
 use rocewatch_core::sim::scenario::{PortSpec, Told};
-use rocewatch_core::units::{MonoTime, Queue};
+use rocewatch_core::units::{MonoTime, Priority, Queue};
 
 use super::flags::ConfigFlags;
 use super::fleet::{self, FleetArgs};
@@ -41,6 +41,9 @@ const ROUND: Duration = Duration::from_secs(12);
 const ROUNDS: u32 = 50_400;
 /// The shortest period that `ethtool -C stats-block-usecs` takes on bnxt_en.
 const BNXT_REFRESH: Duration = Duration::from_millis(250);
+
+/// The priority that storms strike, and storage goes by.
+const LOSSLESS: Queue = Queue::Priority(Priority::ALL[3]);
 
 /// How long the end waits for a reader that has stopped reading.
 const LAST_LINES: Duration = Duration::from_millis(300);
@@ -81,14 +84,17 @@ pub fn run(args: DemoArgs) -> anyhow::Result<Exit> {
         Lines::start(io::stdout(), |count| format!("{count} lines lost: nobody was reading them\n"))?;
     let console = Console::new(began, screen.clone());
     let (flags, own) = (args.config, folder.path().to_owned());
+    let node = SimulatedNode::new(ports(began), began, 1);
+    let nvmf = Some(node.controllers(LOSSLESS));
     let setup = Setup {
         config,
         place: Place {
-            node: Box::new(SimulatedNode::new(ports(began), began, 1)),
+            node: Box::new(node),
             collector: Collector::Simulation,
             watch: Watch::Nobody,
             ports: Ports::Imitated,
             rdma: None,
+            nvmf,
         },
         sinks: vec![Box::new(console.clone())],
         record: args.record,
@@ -185,13 +191,13 @@ fn ports(start: MonoTime) -> Vec<SimulatedPort> {
     ]
 }
 
-/// Received pause on priority 3, again and again.
+/// Received pause on one priority, again and again.
 fn storms(start: MonoTime, first: Duration, length: Duration) -> [[Script; 2]; Queue::COUNT] {
     let spells = (0..ROUNDS).map(|round| {
         let from = start + first + ROUND * round;
         Spell { from, until: from + length, pattern: Pattern::Unbroken }
     });
     let mut scripts: [[Script; 2]; Queue::COUNT] = Default::default();
-    scripts[3][0] = Script::new(spells.collect());
+    scripts[LOSSLESS.index()][0] = Script::new(spells.collect());
     scripts
 }

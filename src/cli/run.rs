@@ -15,7 +15,7 @@ use crate::eventlog::EventLog;
 use crate::export::stats::Collector;
 use crate::node::{DirectoryNode, KernelNode};
 use crate::privileges::{self, Ports};
-use crate::sources::RdmaCounters;
+use crate::sources::{NvmfControllers, RdmaCounters};
 use crate::telemetry;
 
 /// Files that are enough for all ports of a node with thousands of containers. A port takes five.
@@ -85,6 +85,7 @@ fn place(config: &Config) -> anyhow::Result<Place> {
             watch: Watch::Nobody,
             ports: Ports::Imitated,
             rdma: Some(RdmaCounters::of_tree(&root.join("sys"))),
+            nvmf: Some(NvmfControllers::of_tree(&root.join("sys"))),
         },
         None => Place {
             node: Box::new(KernelNode::open(&config.path.sysfs)?),
@@ -92,6 +93,7 @@ fn place(config: &Config) -> anyhow::Result<Place> {
             watch: Watch::Kernel,
             ports: Ports::Real,
             rdma: Some(RdmaCounters::of_kernel(&config.path.sysfs)),
+            nvmf: Some(NvmfControllers::of_kernel(&config.path.sysfs)),
         },
     })
 }

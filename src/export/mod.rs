@@ -13,6 +13,7 @@ mod ports;
 mod queues;
 mod facts;
 mod rdma;
+mod nvmf;
 mod node;
 mod agent;
 mod page;

@@ -12,7 +12,7 @@ use rocewatch_core::units::MonoTime;
 
 use super::sheet::{Labels, Sheet, family};
 use super::stats::{AgentStats, PageFacts};
-use super::{Clock, Moment, agent, node, ports, rdma, text};
+use super::{Clock, Moment, agent, node, nvmf, ports, rdma, text};
 
 /// A page is made anew when it is older than this, though nothing has happened: ages go on.
 const AGE_MAX: Duration = Duration::from_secs(1);
@@ -38,7 +38,7 @@ impl Page {
 /// The page of one snapshot.
 #[must_use]
 pub fn render(snapshot: &Snapshot, stats: &AgentStats, moment: &Moment) -> Page {
-    let rdma = stats.rdma();
+    let (rdma, nvmf) = (stats.rdma(), stats.nvmf());
     let mut sheet = Sheet::new();
     let shown = ports::shown(snapshot);
     node::collect(&mut sheet, snapshot, &shown, &rdma);
@@ -47,6 +47,7 @@ pub fn render(snapshot: &Snapshot, stats: &AgentStats, moment: &Moment) -> Page 
         ports::collect(&mut sheet, port, own.as_deref(), snapshot, &rdma, moment);
     }
     rdma::collect(&mut sheet, &rdma);
+    nvmf::collect(&mut sheet, &nvmf, moment);
     agent::collect(&mut sheet, stats, &shown, moment);
     let repeated = sheet.drop_duplicates();
     debug_assert_eq!(repeated, 0, "a series stands twice");

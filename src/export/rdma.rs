@@ -52,7 +52,9 @@ fn add<'a>(sheet: &mut Sheet<'a>, counter: &CounterView, place: &Labels<'a>) {
 fn is_of_function(counter: Counter) -> bool {
     match counter.entry().family.group {
         Group::Traffic | Group::Link | Group::Pause | Group::Phy => true,
-        Group::Congestion | Group::Loss | Group::Identity | Group::Watchdog | Group::Agent => false,
+        Group::Congestion | Group::Loss | Group::Identity | Group::Nvmf | Group::Watchdog | Group::Agent => {
+            false
+        }
     }
 }
 

@@ -14,7 +14,7 @@ use std::time::Duration;
 use rocewatch_core::ids::PortKey;
 
 use super::host::HostFacts;
-use crate::sources::RdmaView;
+use crate::sources::{NvmfView, RdmaView};
 
 pub use count::{Count, Level, LevelGuard};
 pub use port::PortStats;
@@ -36,6 +36,7 @@ pub struct AgentStats {
     /// Nothing before RDMA ports were looked for.
     rdma: Mutex<Option<Arc<Vec<RdmaView>>>>,
     rdma_listed: Condvar,
+    nvmf: Mutex<Arc<NvmfView>>,
     ports: RwLock<BTreeMap<PortKey, Arc<PortStats>>>,
     config: Mutex<ConfigFacts>,
     host: Mutex<Option<HostFacts>>,
@@ -206,6 +207,17 @@ impl AgentStats {
         let views = lock(&self.rdma);
         // Whether it was in time makes no difference to whoever waits.
         drop(self.rdma_listed.wait_timeout_while(views, patience, |views| views.is_none()));
+    }
+
+    /// Takes NVMe-oF as just read.
+    pub fn note_nvmf(&self, view: NvmfView) {
+        *lock(&self.nvmf) = Arc::new(view);
+    }
+
+    /// NVMe-oF as last read.
+    #[must_use]
+    pub fn nvmf(&self) -> Arc<NvmfView> {
+        Arc::clone(&lock(&self.nvmf))
     }
 
     /// Notes that a page was rendered.

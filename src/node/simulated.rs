@@ -7,19 +7,27 @@ use rocewatch_core::action::{Op, PortConfig};
 use rocewatch_core::ids::PortIdentity;
 use rocewatch_core::input::{DcbOwner, SourceRefresh};
 use rocewatch_core::sim::nic::Nic;
+use rocewatch_core::sim::path::Path;
 use rocewatch_core::sim::peer::Script;
 use rocewatch_core::sim::random::Random;
 use rocewatch_core::sim::scenario::PortSpec;
-use rocewatch_core::units::{MonoTime, Queue};
+use rocewatch_core::units::{Direction, MonoTime, Queue};
 
 use super::{Node, NodeError, Offer, Offering, Seen};
 use crate::actuate::Machine;
 use crate::clock;
-use crate::sources::{ReadError, Source};
+use crate::sources::{NvmfControllers, NvmfFacts, NvmfSeen, NvmfTransport, ReadError, Source};
 use crate::sys::link::LinkStats;
 
 /// Ethernet frames of storage and collectives: full ones of an MTU of 4200.
 const FRAME_BYTES: u64 = 4200;
+
+/// A keep-alive shorter than the kernel's 5 s, so that a storm of seconds is felt.
+const KEEP_ALIVE: Duration = Duration::from_millis(1500);
+/// What the kernel's 10 s are in the demo.
+const RECONNECT_DELAY: Duration = Duration::from_secs(3);
+/// How often the simulated controllers are looked at. Those of a kernel change more slowly, and are looked at less often.
+const NVMF_EVERY: Duration = Duration::from_millis(100);
 
 /// One port: what it is called, what it is, and what its peer does to it.
 pub struct SimulatedPort {
@@ -81,9 +89,45 @@ impl SimulatedNode {
         Self { ports: ports.collect() }
     }
 
+    /// One NVMe-oF controller over each port, on the priority `carried_by`: as many paths to one subsystem.
+    #[must_use]
+    pub fn controllers(&self, carried_by: Queue) -> NvmfControllers {
+        let paths = self.ports.iter().zip(0..).map(|(port, number)| {
+            let path = Path::new(KEEP_ALIVE, RECONNECT_DELAY, port.nic.now().1);
+            (port.nic.clone(), path, controller(number, &port.identity.netdev))
+        });
+        let mut paths = paths.collect::<Vec<_>>();
+        NvmfControllers::simulated(NVMF_EVERY, move |at| {
+            let look = |(nic, path, seen): &mut (Shared, Path, NvmfSeen)| {
+                let (nic, now) = nic.now();
+                let paused = nic.paused_between(carried_by, Direction::Rx, at.before(NVMF_EVERY), now);
+                let held = nic.honours(carried_by, Direction::Rx) && paused >= NVMF_EVERY / 2;
+                NvmfSeen { state: Some(path.look(held, now)), ..seen.clone() }
+            };
+            paths.iter_mut().map(look).collect()
+        })
+    }
+
     fn port(&self, seen: &Seen) -> Option<&Port> {
         self.ports.iter().find(|port| port.identity.netdev == seen.netdev)
     }
+}
+
+fn controller(number: u64, netdev: &str) -> NvmfSeen {
+    let facts = NvmfFacts {
+        subsystem: "nqn.2026-01.demo:storage".into(),
+        transport: NvmfTransport::Rdma,
+        address: format!("192.0.2.{}:4420", number + 1),
+        host_address: String::new(),
+        queues: Some(9),
+        timeouts: vec![
+            ("keep_alive", KEEP_ALIVE),
+            ("reconnect_delay", RECONNECT_DELAY),
+            ("ctrl_loss", Duration::from_secs(600)),
+        ],
+    };
+    let (key, interface) = ((format!("nvme{number}"), number), netdev.to_owned());
+    NvmfSeen { key, facts, state: None, netdevs: vec![interface.clone()], interface }
 }
 
 impl Node for SimulatedNode {

@@ -3,6 +3,7 @@
 mod directory;
 mod ethtool;
 mod facts;
+mod nvmf;
 mod poller;
 mod raw;
 mod rdma;
@@ -14,6 +15,10 @@ pub use directory::{DirectorySource, FileError, read_file};
 pub use ethtool::EthtoolSource;
 pub use facts::{Facts, FactsReach, KernelFacts, PortFacts, Topic};
 pub(crate) use facts::{headroom_of, reporters_of_port};
+pub use nvmf::{
+    NvmfController, NvmfControllers, NvmfFacts, NvmfSeen, NvmfSubsystem, NvmfTransport, NvmfView, TargetPort,
+    TargetSubsystem,
+};
 pub use poller::{Feed, Poller};
 pub use raw::RawTap;
 pub use rdma::{Lag, RdmaCounters, RdmaName, RdmaView};

@@ -1,6 +1,8 @@
-//! Routes, as far as they tell which devices the node is reached over. Decodes only.
+//! Routes, as far as they tell which devices the node is reached over, or reaches an address over. Asks nothing itself.
 
-use super::netlink_wire::{Malformed, attributes, u32_of};
+use std::net::IpAddr;
+
+use super::netlink_wire::{Malformed, attributes, put_attribute, u32_of};
 use super::uapi::*;
 
 /// Where a default route leads.
@@ -39,6 +41,44 @@ pub(super) fn default_route(payload: &[u8]) -> Result<Option<Hops>, Malformed> {
         (true, true) => Some(Hops::Untold),
         (true, false) => None,
     })
+}
+
+/// The question which way packets go to `to`, from the address `from` if that is given.
+pub(super) fn way_to(to: IpAddr, from: Option<IpAddr>) -> Vec<u8> {
+    let mut body = vec![0; RTMSG_LEN];
+    body[RTMSG_FAMILY] = if to.is_ipv4() { AF_INET } else { AF_INET6 };
+    body[RTMSG_DST_LEN] = put_address(&mut body, RTA_DST, to);
+    if let Some(from) = from.filter(|from| from.is_ipv4() == to.is_ipv4()) {
+        body[RTMSG_SRC_LEN] = put_address(&mut body, RTA_SRC, from);
+    }
+    body
+}
+
+/// Says how many bits it has.
+fn put_address(body: &mut Vec<u8>, kind: u16, address: IpAddr) -> u8 {
+    match address {
+        IpAddr::V4(address) => put_attribute(body, kind, &address.octets()),
+        IpAddr::V6(address) => put_attribute(body, kind, &address.octets()),
+    }
+    if address.is_ipv4() { 32 } else { 128 }
+}
+
+/// The device of a way.
+///
+/// # Errors
+///
+/// If the payload is no route.
+pub(super) fn device_of(payload: &[u8]) -> Result<Option<u32>, Malformed> {
+    let Some((_, body)) = payload.split_at_checked(RTMSG_LEN) else {
+        return Err(Malformed { what: "route message", len: payload.len() });
+    };
+    let mut device = None;
+    for attribute in attributes(body) {
+        if let (RTA_OIF, value) = attribute? {
+            device = u32_of(value);
+        }
+    }
+    Ok(device)
 }
 
 /// The devices of a list of `struct rtnexthop`, each as long as it says; one that is cut short ends it.
@@ -101,6 +141,22 @@ mod tests {
         const RTN_UNREACHABLE: u8 = 7;
         assert_eq!(default_route(&route(0, RTN_UNREACHABLE, &[device()])), Ok(None));
         assert_eq!(default_route(&route(0, RTN_UNICAST, &[])), Ok(None));
+    }
+
+    #[test]
+    fn a_way_is_asked_for_by_both_addresses_if_they_are_of_one_family() {
+        let (to, from) = ([192, 0, 2, 1].into(), [192, 0, 2, 9].into());
+        let body = way_to(to, Some(from));
+        assert_eq!((body[RTMSG_FAMILY], body[RTMSG_DST_LEN], body[RTMSG_SRC_LEN]), (AF_INET, 32, 32));
+        assert_eq!(body.len(), RTMSG_LEN + 8 + 8);
+        let mixed = way_to(std::net::Ipv6Addr::LOCALHOST.into(), Some(from));
+        assert_eq!((mixed[RTMSG_FAMILY], mixed[RTMSG_DST_LEN], mixed[RTMSG_SRC_LEN]), (AF_INET6, 128, 0));
+        assert_eq!(
+            device_of(&route(32, RTN_UNICAST, &[attribute(RTA_OIF, &3_u32.to_ne_bytes())])),
+            Ok(Some(3))
+        );
+        assert_eq!(device_of(&route(32, RTN_UNICAST, &[])), Ok(None));
+        assert!(device_of(&[0; 3]).is_err());
     }
 
     #[test]

@@ -2,13 +2,14 @@
 //! changes is `link_watch`'s part. A link can also be switched on and off.
 
 use std::collections::BTreeSet;
+use std::net::IpAddr;
 use std::time::Duration;
 
 use netlink_sys::protocols::NETLINK_ROUTE;
 
 use super::link::Link;
 use super::netlink::{Netlink, NetlinkError, Request};
-use super::route::{Hops, default_route};
+use super::route::{Hops, default_route, device_of, way_to};
 use super::uapi::*;
 
 /// A socket for questions about links. One per asking thread.
@@ -101,6 +102,26 @@ impl Rtnl {
             }
         }
         Ok(Some(devices))
+    }
+
+    /// The device over which packets go to `to`, from the address `from` if that is given; `None` if they go nowhere.
+    ///
+    /// # Errors
+    ///
+    /// If the kernel does not answer as it should.
+    pub fn device_towards(&mut self, to: IpAddr, from: Option<IpAddr>) -> Result<Option<u32>, NetlinkError> {
+        let body = way_to(to, from);
+        let request = Request { name: "RTM_GETROUTE", message_type: RTM_GETROUTE, body: &body };
+        let answer = self.netlink.get(request, |message_type, payload| match message_type {
+            RTM_NEWROUTE => device_of(payload),
+            _ => Ok(None),
+        });
+        match answer {
+            Ok(devices) => Ok(devices.into_iter().next()),
+            // No route, one that is forbidden, or an address that is none of this node's.
+            Err(NetlinkError::Refused { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 }
 

@@ -88,6 +88,17 @@ impl SysfsNet {
         slaves.split_whitespace().map(str::to_owned).collect()
     }
 
+    /// The devices that `netdev` sits on: the slaves of a bond, what a VLAN is on.
+    #[must_use]
+    pub fn lower(&self, netdev: NetdevName) -> Vec<String> {
+        let Ok(entries) = fs::read_dir(self.class_net.join(netdev.as_str())) else { return Vec::new() };
+        let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
+        let lower = names.filter_map(|name| name.strip_prefix("lower_").map(str::to_owned));
+        let mut lower = lower.take(NAMES_MAX).collect::<Vec<_>>();
+        lower.sort();
+        lower
+    }
+
     /// Whether `netdev` stands for a virtual or a sub-function on the switch inside the NIC ("pf0vf1", "c1pf0sf7").
     #[must_use]
     pub fn is_representor(&self, netdev: NetdevName) -> bool {

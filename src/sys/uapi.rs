@@ -98,8 +98,11 @@ kernel! {
     RTMSG_LEN: usize = 12, "sizeof(struct rtmsg)";
     RTMSG_FAMILY: usize = 0, "offsetof(struct rtmsg, rtm_family)";
     RTMSG_DST_LEN: usize = 1, "offsetof(struct rtmsg, rtm_dst_len)";
+    RTMSG_SRC_LEN: usize = 2, "offsetof(struct rtmsg, rtm_src_len)";
     RTMSG_TYPE: usize = 7, "offsetof(struct rtmsg, rtm_type)";
     RTN_UNICAST: u8 = 1, "RTN_UNICAST";
+    RTA_DST: u16 = 1, "RTA_DST";
+    RTA_SRC: u16 = 2, "RTA_SRC";
     RTA_OIF: u16 = 4, "RTA_OIF";
     RTA_MULTIPATH: u16 = 9, "RTA_MULTIPATH";
     RTA_NH_ID: u16 = 30, "RTA_NH_ID";

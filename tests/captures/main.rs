@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may")]
 
 mod ethtool;
+mod nvme;
 mod prom;
 mod rdma;
 

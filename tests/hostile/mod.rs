@@ -8,6 +8,7 @@
 
 mod files;
 mod kernel;
+mod nvmf;
 mod rdma;
 mod seeds;
 mod settings;
@@ -30,6 +31,7 @@ pub(crate) const TARGETS: &[Target] = &[
     Target { name: "settings", feed: settings::settings, seeds: settings::seeds },
     Target { name: "rdma", feed: rdma::rdma, seeds: rdma::seeds },
     Target { name: "rdma_files", feed: rdma::files, seeds: rdma::file_seeds },
+    Target { name: "nvmf_files", feed: nvmf::files, seeds: nvmf::seeds },
     Target { name: "ethtool_text", feed: files::ethtool_text, seeds: seeds::ethtool_text },
     Target { name: "port_folder", feed: files::port_folder, seeds: seeds::port_folder },
     Target { name: "config", feed: files::config, seeds: seeds::config },

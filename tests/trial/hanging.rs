@@ -72,6 +72,7 @@ pub(crate) fn run_child() {
         watch: Watch::Nobody,
         ports: Ports::Imitated,
         rdma: Some(RdmaCounters::of_tree(&root.join("sys"))),
+        nvmf: None,
     };
     let setup = Setup {
         config,

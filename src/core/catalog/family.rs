@@ -107,6 +107,8 @@ pub enum Group {
     Loss,
     /// Signal quality and the PCIe bus.
     Phy,
+    /// NVMe over fabrics: paths of this host, and what it offers to others.
+    Nvmf,
     /// The watchdog's state, decisions and actions.
     Watchdog,
     /// The agent itself and the host it runs on.
@@ -115,7 +117,7 @@ pub enum Group {
 
 impl Group {
     /// All, in the order of the reference page.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Identity,
         Self::Link,
         Self::Traffic,
@@ -123,6 +125,7 @@ impl Group {
         Self::Congestion,
         Self::Loss,
         Self::Phy,
+        Self::Nvmf,
         Self::Watchdog,
         Self::Agent,
     ];
@@ -138,6 +141,7 @@ impl Group {
             Self::Congestion => "Congestion",
             Self::Loss => "Loss and transport",
             Self::Phy => "Signal and PCIe",
+            Self::Nvmf => "NVMe over fabrics",
             Self::Watchdog => "Watchdog",
             Self::Agent => "Agent and host",
         }

@@ -8,6 +8,8 @@ use super::family::{PORT, QUEUE, families};
 const WATCHED: [&str; 5] = ["device", "port", "netdev", "priority", "direction"];
 /// [`PORT`] and the name of a health reporter.
 const REPORTER: [&str; 4] = ["device", "port", "netdev", "reporter"];
+/// A controller of this host, and the NQN of its subsystem.
+const CONTROLLER: [&str; 2] = ["controller", "subsystem"];
 const THROTTLED: [&str; 6] = ["device", "port", "netdev", "priority", "direction", "window"];
 
 /// Upper bounds of the pause share in thousandths: from one in a thousand, where a fabric begins to lose throughput,
@@ -117,6 +119,39 @@ pub(super) const FAMILIES: &[Family] = families! {
     Phy {
         gauge Flag ["device", "port", "netdev", "direction"] "rocewatch_adaptive_moderation_enabled"
             "Whether the delay of the port's interrupts follows its load, by direction";
+    }
+    Nvmf {
+        info Count ["controller", "subsystem", "transport", "address", "host_address", "netdev"]
+            "rocewatch_nvmf_controller_info"
+            "An NVMe-oF controller of this host (rdma, tcp): where it is reached, from where, and over which interface; from sysfs and the routing table, empty where neither tells; which priority carries it is told nowhere";
+        info Count ["controller", "subsystem", "state"] "rocewatch_nvmf_controller_state_info"
+            "The state of the controller (new, live, resetting, connecting, deleting, deleting_no_io, dead), from sysfs; the present one only";
+        gauge Flag CONTROLLER "rocewatch_nvmf_controller_live"
+            "Whether the controller is live, from sysfs; absent where its state is none of the known ones";
+        gauge Seconds CONTROLLER "rocewatch_nvmf_controller_not_live_seconds"
+            "Time since the controller was seen to leave live, or since it was found if it was not live then; absent while it is live";
+        counter Count CONTROLLER "rocewatch_nvmf_transitions_total"
+            "Changes of the controller's state; it is looked at once a second, so that what comes and goes between two looks is missed";
+        counter Count CONTROLLER "rocewatch_nvmf_reconnects_total"
+            "Times the controller was seen to become live again; one that lasted less than a second may be missed";
+        gauge Count CONTROLLER "rocewatch_nvmf_queues"
+            "Queues of the controller, that for administration included, from sysfs";
+        gauge Seconds ["controller", "subsystem", "timeout"] "rocewatch_nvmf_timeout_seconds"
+            "Timeouts of the controller, from sysfs (keep_alive, reconnect_delay, fast_io_fail, ctrl_loss); absent for one that is off";
+        gauge Count ["subsystem"] "rocewatch_nvmf_paths"
+            "NVMe-oF controllers that lead to the subsystem";
+        gauge Count ["subsystem"] "rocewatch_nvmf_paths_live"
+            "Those of them that are live";
+        counter Count ["subsystem"] "rocewatch_nvmf_paths_lost_total"
+            "Paths of the subsystem that were removed after they had failed, as the kernel does when ctrl_loss_tmo is over; shown for as long as the agent runs, also when no path is left";
+        info Count ["target_port", "transport", "address"] "rocewatch_nvmet_port_info"
+            "A port on which this host serves NVMe-oF (rdma, tcp), from the configfs of nvmet";
+        info Count ["target_port", "subsystem"] "rocewatch_nvmet_port_subsystem_info"
+            "A subsystem that is served on the port, from the configfs of nvmet";
+        gauge Count ["subsystem"] "rocewatch_nvmet_namespaces"
+            "Namespaces of the served subsystem that are enabled, from the configfs of nvmet";
+        gauge Count ["subsystem"] "rocewatch_nvmet_hosts_allowed"
+            "Hosts that may connect to the served subsystem, from the configfs of nvmet; absent where any host may. Who is connected is told nowhere";
     }
     Watchdog {
         gauge Flag ["mode"] "rocewatch_watchdog_mode"

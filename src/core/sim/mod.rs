@@ -14,6 +14,7 @@ pub mod scenario;
 mod tally;
 mod counters;
 pub mod nic;
+pub mod path;
 pub mod fabric;
 pub mod judge;
 pub mod world;

@@ -28,13 +28,15 @@ pub enum Collector {
     Directory,
     /// A simulated node in place of the kernel.
     Simulation,
+    /// NVMe-oF controllers, and what nvmet serves.
+    Nvmf,
     /// The host and the agent's own process.
     Host,
 }
 
 impl Collector {
     /// All of them.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Ethtool,
         Self::Rdma,
         Self::Link,
@@ -43,6 +45,7 @@ impl Collector {
         Self::Devlink,
         Self::Directory,
         Self::Simulation,
+        Self::Nvmf,
         Self::Host,
     ];
 
@@ -58,6 +61,7 @@ impl Collector {
             Self::Devlink => "devlink",
             Self::Directory => "directory",
             Self::Simulation => "simulation",
+            Self::Nvmf => "nvmf",
             Self::Host => "host",
         }
     }
