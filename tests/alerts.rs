@@ -279,6 +279,7 @@ fn inhibitions_compare_labels_of_both_sides_and_never_hide_what_needs_a_person()
         ("RocewatchRxPauseStorm", "RocewatchPfcRxPauseCritical"),
         ("RocewatchTxPauseStorm", "RocewatchOutOfBuffer"),
         ("RocewatchPortDown", "RocewatchNotArmed"),
+        ("RocewatchNvmfAllPathsLost", "RocewatchNvmfPathLost"),
         ("RocewatchEnforcingAgentDown", "RocewatchPollerStale"),
     ] {
         assert!(quiet(source, target), "{source} does not keep {target} quiet");

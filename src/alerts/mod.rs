@@ -12,6 +12,7 @@ mod pause;
 mod congestion;
 mod loss;
 mod link;
+mod nvmf;
 mod agent;
 
 pub use page::reference;
@@ -19,7 +20,8 @@ pub use settings::{Kind, Setting, SettingError, Settings};
 pub use table::SETTINGS;
 
 /// All rules, by file.
-pub const FILES: &[File] = &[storm::FILE, pause::FILE, congestion::FILE, loss::FILE, link::FILE, agent::FILE];
+pub const FILES: &[File] =
+    &[storm::FILE, pause::FILE, congestion::FILE, loss::FILE, link::FILE, nvmf::FILE, agent::FILE];
 
 /// One rule file.
 #[derive(Clone, Copy, Debug)]

@@ -95,6 +95,12 @@ pub const SETTINGS: &[Setting] = &[
     of("pcie_stall_for", "5m", Hold, "For how long", "the start of a job is shorter"),
     of("firmware_for", "1d", Hold, "How long a fleet may run two versions of a firmware", "an upgrade rolls through in a day"),
 
+    of("nvmf_path_for", "1m", Hold, "How long a path to storage may be away", "six tries at the kernel's reconnect_delay of 10 s"),
+    of("nvmf_all_for", "30s", Hold, "How long all of them may be away", "three tries; no I/O gets through meanwhile"),
+    of("nvmf_lost", "1h", Window, "How long a path that failed and was removed is told", "nothing brings it back by itself, and someone has to see it who was not looking"),
+    of("nvmf_reconnect_window", "30m", Window, "Over what time reconnects of a path are counted", "a failover of the storage is one"),
+    of("nvmf_reconnects", "3", Count, "Reconnects in that time", "the third is no accident"),
+
     of("agent_down_for", "5m", Hold, "How long an agent may be away", "an upgrade takes less"),
     of("missing_window", "1h", Window, "How long ago agents are compared with", "service discovery breaks at once, fleets shrink slowly"),
     of("missing_share", "0.1", Ratio, "Share of the fleet's agents that may vanish", "a rack may be taken out"),

@@ -83,6 +83,7 @@ pub(crate) fn series() -> impl Iterator<Item = Series> {
 const RX3: &str = r#"priority="3",direction="rx""#;
 const TX3: &str = r#"priority="3",direction="tx""#;
 const THREE: &str = r#"priority="3""#;
+const DISK: &str = r#"subsystem="nqn.2026-01.example:disk""#;
 const ZERO: &str = r#"priority="0""#;
 
 #[rustfmt::skip]
@@ -100,6 +101,11 @@ const BASE: &[Series] = &[
     of(Node, "rocewatch_collector_success", r#"collector="ethtool""#, Gauge(1.0)),
     of(Mlx5, "rocewatch_device_info", r#"driver="mlx5_core",driver_version="6.12.0",firmware_version="28.42.1000 (MT_0000000838)",pci_address="0000:3b:00.0""#, Gauge(1.0)),
     of(Ice, "rocewatch_device_info", r#"driver="ice",driver_version="6.12.0",firmware_version="4.60 0x8001e8b5 1.3682.0",pci_address="0000:5e:00.0""#, Gauge(1.0)),
+
+    of(Node, "rocewatch_nvmf_paths", DISK, Gauge(2.0)),
+    of(Node, "rocewatch_nvmf_paths_live", DISK, Gauge(2.0)),
+    of(Node, "rocewatch_nvmf_paths_lost_total", DISK, Own(1.0, 0.0)),
+    of(Node, "rocewatch_nvmf_reconnects_total", r#"controller="nvme0",subsystem="nqn.2026-01.example:disk""#, Own(4.0, 0.0)),
 
     of(Mlx5, "rocewatch_watchdog_armed", RX3, Gauge(1.0)),
     of(Mlx5, "rocewatch_watchdog_armed", TX3, Gauge(1.0)),
