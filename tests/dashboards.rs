@@ -140,9 +140,9 @@ fn panels_stand_beside_each_other_and_no_two_have_one_number() {
 }
 
 #[test]
-fn there_are_seven_and_their_names_are_kept() {
+fn there_are_eight_and_their_names_are_kept() {
     let uids: Vec<_> = dashboards::all().iter().map(|board| board.uid).collect();
-    let kept = ["fleet", "node", "congestion", "loss", "link", "watchdog", "agent"];
+    let kept = ["fleet", "node", "congestion", "loss", "link", "nvmf", "watchdog", "agent"];
     assert_eq!(uids, kept.map(|name| format!("rocewatch-{name}")));
 }
 

@@ -47,6 +47,10 @@ const NOT_SIMULATED: &[(&str, &str)] = &[
     ("rocewatch_saturated", "no simulated counter sticks at its end"),
     ("rocewatch_read_errors_total", "no simulated read fails"),
     ("rocewatch_raw_total", "a setting asks for it"),
+    ("rocewatch_nvmet_port_info", "no simulated node serves storage"),
+    ("rocewatch_nvmet_port_subsystem_info", "no simulated node serves storage"),
+    ("rocewatch_nvmet_namespaces", "no simulated node serves storage"),
+    ("rocewatch_nvmet_hosts_allowed", "no simulated node serves storage"),
     ("rocewatch_watchdog_port_maintenance_remaining_seconds", "an operator asks for it"),
     ("rocewatch_watchdog_tests_total", "an operator asks for it"),
 ];

@@ -11,6 +11,7 @@ mod node;
 mod congestion;
 mod loss;
 mod link;
+mod nvmf;
 mod watchdog;
 mod agent;
 
@@ -26,6 +27,7 @@ pub fn all() -> Vec<Board> {
         congestion::board(),
         loss::board(),
         link::board(),
+        nvmf::board(),
         watchdog::board(),
         agent::board(),
     ]
