@@ -243,8 +243,9 @@ fn nvmf(told: &NvmfTold) -> String {
         (None, None) => "gone".into(),
     };
     let estimated = if told.estimated { " at most" } else { "" };
-    let pause =
-        told.paused.map(|share| format!(", while its port was paused: {share} of a window{estimated}"));
+    let pause = told
+        .paused
+        .map(|share| format!("; its port was paused for {share} of a window{estimated} shortly before"));
     format!("{controller} ({transport} {address}): {is}{}", pause.unwrap_or_default())
 }
 

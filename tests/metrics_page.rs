@@ -692,6 +692,19 @@ fn two_rdma_devices_on_one_netdev_are_told_apart_by_their_label() {
 }
 
 #[test]
+fn what_was_known_of_nvmf_ten_seconds_ago_is_not_known_any_more() {
+    let stats = AgentStats::default();
+    stats.note_nvmf(nvmf(MonoTime::from_millis(50_000)));
+    let shown = |millis| {
+        let page = page_of(&Snapshot::default(), &stats, MonoTime::from_millis(millis));
+        let away = values(&page, "rocewatch_nvmf_controller_not_live_seconds", &[("controller", "nvme2")]);
+        (away, values(&page, "rocewatch_nvmf_paths_live", &[]), page.contains("rocewatch_nvmet"))
+    };
+    assert_eq!(shown(60_000), (vec![11.5], vec![1.0], true));
+    assert_eq!(shown(60_001), (vec![], vec![], false));
+}
+
+#[test]
 fn an_excluded_rdma_port_has_no_series() {
     let excluded = RdmaView { excluded: true, ..rdma_port("mlx5_7", "eth7", &[(Counter::CnpSent, 3)]) };
     let page = page_with_rdma("", "eth0", vec![excluded]);
