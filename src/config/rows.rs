@@ -154,9 +154,9 @@ const WATCHDOG: &[Key] = &[
     ),
     key!(
         Draft, "guard_query", guard.query: String, TextRule::Any,
-        "The PromQL query that is asked; its first sample is the answer, such as the number of other nodes in a storm. \
-         No sample is no answer, and forbids the action: `sum` has one for as long as anything is scraped, `count` of \
-         nothing has none."
+        "The PromQL query that is asked; its first sample is the answer, such as the number of nodes in a storm, this one \
+         among them. No sample is no answer, and forbids the action: `sum` has one for as long as anything is scraped, \
+         `count` of nothing has none."
     ),
     key!(Draft, "guard_limit", guard.limit: u64, 0..=1_000_000, "An answer above this forbids the action."),
     key!(
