@@ -125,6 +125,8 @@ fn each_fault_is_told_to_the_webhook_by_its_own_alert_and_a_fleet_wide_storm_by_
         "5s",
         "--fault-for",
         "10m",
+        "--fault-every",
+        "0s",
     ]);
     let pages =
         [&failing, &refused, &sick_node, &silent, &gone].map(|node| Target::Page(node.address().to_owned()));
