@@ -55,7 +55,7 @@ and on (job, instance) (
         "rocewatch_watchdog_read_age_seconds
 > clamp_min($(stale_intervals) * rocewatch_watchdog_poll_interval_seconds, $(stale_age.seconds))",
         port!("not read for {{ $value | humanizeDuration }}"),
-        "The last reading of {{ $labels.instance }} {{ $labels.netdev }} ({{ $labels.device }}) is {{ $value | humanizeDuration }} old, over $(stale_intervals) intervals and over $(stale_age). A storm there is not found. The read hangs in the kernel or in the firmware.",
+        "The last reading of {{ $labels.instance }} {{ $labels.netdev }} ({{ $labels.device }}) is {{ $value | humanizeDuration }} old, over $(stale_intervals) intervals and over $(stale_age). A storm there is not found. The read hangs in the kernel or in the firmware, or the agent gets no processor time.",
     )
     .held("stale_for"),
     alert(

@@ -12,7 +12,7 @@ use rocewatch_core::units::Direction;
 use super::words::{self, Selector};
 
 /// Labels that Prometheus gives a target, and the one of its histograms.
-const OF_PROMETHEUS: [&str; 4] = ["job", "instance", "cluster", "le"];
+const OF_PROMETHEUS: [&str; 5] = ["job", "instance", "cluster", "leaf", "le"];
 
 /// Everything in a rule that is not in the catalogue.
 pub(crate) fn strangers(rule: &Rule) -> Vec<String> {
