@@ -42,8 +42,14 @@ impl Asker {
 fn answer_all(asked: &Receiver<(Guard, MonoTime)>, inputs: &SyncSender<Input>) {
     let agent =
         ureq::Agent::new_with_config(ureq::config::Config::builder().timeout_global(Some(TIMEOUT)).build());
+    let mut failing: Option<String> = None;
     while let Ok((guard, asked_at)) = asked.recv() {
         let answer = query(&agent, &guard);
+        let error = answer.as_ref().err();
+        if let Some(error) = error.filter(|error| failing.as_ref() != Some(*error)) {
+            tracing::warn!(error, "the fleet guard gives no answer: nothing that disturbs a link is done");
+        }
+        failing = error.cloned();
         if inputs.send(Input::GuardAnswer(GuardAnswer { asked_at, answer })).is_err() {
             return;
         }
